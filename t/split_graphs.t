@@ -47,6 +47,11 @@ run_on_turns() {
 }
 scenario "graphs, with checkpoints on the way" run_on_turns "$split/graphs"
 
+# Handles, which kernels have among their arguments, are the same; so are bodies that the program holds.
+scenario "conditional nodes, undisturbed" all_turns "$split/conditional"
+scenario "conditional nodes, over three restarts" three_restarts "$split/conditional"
+scenario "conditional nodes, with checkpoints on the way" run_on_turns "$split/conditional"
+
 # refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
 refused() {
 	arena "$1"
@@ -65,7 +70,6 @@ refused() {
 
 refused allocation "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
 refused allocating "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
-refused conditional "it holds a CUDA graph with a node that is conditional, which cannot be restored"
 refused user "it holds a CUDA graph with a user object, which cannot be restored"
 refused freed "it holds a CUDA graph that uses memory at 0x[0-9a-f]+, which has been freed"
 refused device "it holds an executable CUDA graph for launches by device code, which cannot be restored"

@@ -136,7 +136,7 @@ int cuda_replay_rest(int trial)
 		cuda_attach_managed(s) || cuda_replay_globals(s) || cuda_replay_events(s))
 		return -1;
 	/* Copies in graphs want memory. */
-	if (!trial && cuda_replay_graphs(s))
+	if (trial ? cuda_try_graphs(s) : cuda_replay_graphs(s))
 		return -1;
 	return cuda_replay_threads(s);
 }

@@ -49,9 +49,9 @@ static int device_of_copy(const struct graph_node *n)
 	return device_at(c->to.type == GRAPH_HOST_MEMORY ? c->from.device : c->to.device);
 }
 
-/* The program has said it, of this node or of the one it was cloned from; or there is only
- * one. */
-static int find_context(const struct cuda_state *s, struct graph_node *n)
+/* The program has said it, of this node or of the one it was cloned from; or there is only one; or it
+ * is that of the conditional node around, @around. */
+static int find_context(const struct cuda_state *s, struct graph_node *n, void *around)
 {
 	const struct object *o =
 		n->object ? n->object : graph_object(s, CUDA_GRAPH_NODE, n->origin);
@@ -60,7 +60,7 @@ static int find_context(const struct cuda_state *s, struct graph_node *n)
 	n->context = o && o->value ? (void *)o->value : only_context(s, -1);
 	if (n->context && graph_object(s, CUDA_CONTEXT, n->context))
 		return 0;
-	n->context = context_of_array(n);
+	n->context = around ? around : context_of_array(n);
 	if (n->context)
 		return 0;
 	device = device_of_copy(n);
@@ -71,7 +71,7 @@ static int find_context(const struct cuda_state *s, struct graph_node *n)
 				       "a graph cannot be restored");
 }
 
-int graph_find_contexts(const struct cuda_state *s, const struct graph_record *g)
+static int find_contexts(const struct cuda_state *s, const struct graph_record *g, void *around)
 {
 	int r = 0;
 
@@ -79,9 +79,15 @@ int graph_find_contexts(const struct cuda_state *s, const struct graph_record *g
 		struct graph_node *n = &g->nodes[i];
 
 		if (n->type == GRAPH_MEMCPY || n->type == GRAPH_MEMSET)
-			r = find_context(s, n);
-		if (n->child && !r)
-			r = graph_find_contexts(s, n->child);
+			r = find_context(s, n, around);
+		for (uint64_t j = 0; j < n->inner_count && !r; j++)
+			r = find_contexts(s, n->inner[j],
+				n->conditional ? n->conditional->context : around);
 	}
 	return r;
+}
+
+int graph_find_contexts(const struct cuda_state *s, const struct graph_record *g)
+{
+	return find_contexts(s, g, NULL);
 }

@@ -15,10 +15,10 @@ static int mark_child(const struct graph_node *n)
 	if (r)
 		return cuda_failed("cuGraphChildGraphNodeGetGraph", r);
 	r = graph_nodes(from, &nodes, &count);
-	for (size_t i = 0; i < count && count == n->child->count && !r; i++)
-		n->child->nodes[i].origin = nodes[i];
+	for (size_t i = 0; i < count && count == n->inner[0]->count && !r; i++)
+		n->inner[0]->nodes[i].origin = nodes[i];
 	free(nodes);
-	return r ? r : mark_children(n->child);
+	return r ? r : mark_children(n->inner[0]);
 }
 
 static int is_child(const void *node)
@@ -73,7 +73,7 @@ static int ask_origins(const struct graph_record *g, void *origin, void *clone)
 	return r ? r : mark_children(g);
 }
 
-/* After a restart the pairs know. */
+/* After a restart, and of a copy, the pairs know. */
 static void pair_origins(const struct graph_record *g, const struct graph_state *state,
 	const struct graph_index *to)
 {
@@ -82,8 +82,8 @@ static void pair_origins(const struct graph_record *g, const struct graph_state 
 		long number = graph_index_find(to, n->real);
 
 		n->origin = number < 0 ? NULL : state->pairs[number].from;
-		if (n->child)
-			pair_origins(n->child, state, to);
+		for (uint64_t j = 0; j < n->inner_count; j++)
+			pair_origins(n->inner[j], state, to);
 	}
 }
 
@@ -109,5 +109,6 @@ int graph_mark_origins(
 
 	if (!origin)
 		return 0;
-	return state->restarted ? take_origins(g, state) : ask_origins(g, origin->real, clone);
+	return state->restarted || state->paired ? take_origins(g, state)
+						 : ask_origins(g, origin->real, clone);
 }

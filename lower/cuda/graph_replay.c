@@ -133,6 +133,7 @@ static int add_batch(void *graph, struct graph_node *n)
 /* ---- graphs ---- */
 
 static int make_graph(const struct graph_record *g, void **graph);
+static int fill_graph(const struct graph_record *g, void *graph);
 static int compare_graph(const struct graph_record *g, void *graph);
 
 static int destroy_graph(void *graph)
@@ -152,9 +153,9 @@ static int take_child(const struct graph_node *n)
 
 	if (r)
 		return cuda_failed("cuGraphChildGraphNodeGetGraph", r);
-	if (n->child->object)
-		n->child->object->real = graph;
-	return rename_nodes(n->child, graph) || compare_graph(n->child, graph) ? -1 : 0;
+	if (n->inner[0]->object)
+		n->inner[0]->object->real = graph;
+	return rename_nodes(n->inner[0], graph) || compare_graph(n->inner[0], graph) ? -1 : 0;
 }
 
 static int rename_nodes(const struct graph_record *g, void *graph)
@@ -167,7 +168,7 @@ static int rename_nodes(const struct graph_record *g, void *graph)
 		r = agent_fail("a child graph has %zu nodes here, it had %lu", count, g->count);
 	for (uint64_t i = 0; i < g->count && !r; i++) {
 		g->nodes[i].made = nodes[i];
-		if (g->nodes[i].child)
+		if (g->nodes[i].type == GRAPH_CHILD)
 			r = take_child(&g->nodes[i]);
 	}
 	free(nodes);
@@ -178,9 +179,44 @@ static int add_child(void *graph, struct graph_node *n)
 {
 	void *child = NULL;
 
-	if (make_graph(n->child, &child) || add_by("cuGraphAddChildGraphNode", graph, n, child))
+	if (make_graph(n->inner[0], &child) || add_by("cuGraphAddChildGraphNode", graph, n, child))
 		return -1;
 	return take_child(n) || destroy_graph(child) ? -1 : 0;
+}
+
+/* CUgraphNodeParams of a conditional node */
+struct conditional_params {
+	uint32_t node_type, reserved[3];
+	uint64_t handle;
+	uint32_t type, count;
+	void **graphs, *context;
+	uint64_t rest[26];
+};
+_Static_assert(sizeof(struct conditional_params) == 256, "");
+
+static int add_conditional(void *graph, struct graph_node *n)
+{
+	struct graph_conditional *c = n->conditional;
+	struct conditional_params p = {.node_type = GRAPH_CONDITIONAL,
+		.handle = c->handle,
+		.type = c->type,
+		.count = c->count,
+		.context = c->context};
+	int r = set_current(c->context);
+
+	if (r)
+		return r;
+	r = CUDA(cuGraphAddNode_v2,
+		(void **, void *, void *const *, const uint64_t *, size_t, void *))(
+		&n->made, graph, NULL, NO_DEPENDENCIES, &p);
+	if (r)
+		return cuda_failed("cuGraphAddNode", r);
+	c->node = n->made;
+	for (uint32_t i = 0; i < c->count && !r; i++) {
+		*graph_body(c, i) = p.graphs[i];
+		r = fill_graph(n->inner[i], p.graphs[i]);
+	}
+	return r;
 }
 
 static int add_node(void *graph, struct graph_node *n)
@@ -203,6 +239,8 @@ static int add_node(void *graph, struct graph_node *n)
 		return add_event(graph, n);
 	case GRAPH_BATCH_MEM_OP:
 		return add_batch(graph, n);
+	case GRAPH_CONDITIONAL:
+		return add_conditional(graph, n);
 	default:
 		return agent_fail("a node of kind %u in a CUDA graph", n->type);
 	}
@@ -313,18 +351,48 @@ static int compare_graph(const struct graph_record *g, void *graph)
 	return r;
 }
 
-static int make_graph(const struct graph_record *g, void **graph)
+static int fill_graph(const struct graph_record *g, void *graph)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; i < g->count && !r; i++)
+		r = add_node(graph, &g->nodes[i]);
+	for (uint64_t i = 0; i < g->count && !r; i++)
+		if (g->nodes[i].dependency_count)
+			r = add_edges(g, graph, &g->nodes[i]);
+	return r ? r : compare_graph(g, graph);
+}
+
+static int create_graph(void **graph)
 {
 	int r = CUDA(cuGraphCreate, (void **, unsigned))(graph, 0);
 
-	if (r)
-		return cuda_failed("cuGraphCreate", r);
-	for (uint64_t i = 0; i < g->count && !r; i++)
-		r = add_node(*graph, &g->nodes[i]);
-	for (uint64_t i = 0; i < g->count && !r; i++)
-		if (g->nodes[i].dependency_count)
-			r = add_edges(g, *graph, &g->nodes[i]);
-	return r ? r : compare_graph(g, *graph);
+	return r ? cuda_failed("cuGraphCreate", r) : 0;
+}
+
+static int make_graph(const struct graph_record *g, void **graph)
+{
+	return create_graph(graph) || fill_graph(g, *graph) ? -1 : 0;
+}
+
+/* Kernels have them among their arguments. */
+static int make_handles(const struct graph_state *state, void *graph)
+{
+	for (uint64_t i = 0; i < state->handle_count; i++) {
+		const struct graph_handle *h = &state->handles[i];
+		uint64_t handle = 0;
+		int r = CUDA(cuGraphConditionalHandleCreate,
+			(uint64_t *, void *, void *, unsigned, unsigned))(
+			&handle, graph, h->context, h->value, h->flags);
+
+		if (r)
+			return cuda_failed("cuGraphConditionalHandleCreate", r);
+		if (handle != i + 1)
+			return agent_fail("the driver here has other handles for conditional "
+					  "nodes of CUDA graphs: %lu, it was %lu",
+				handle, i + 1);
+	}
+	return 0;
 }
 
 /* ---- what the program holds ---- */
@@ -336,8 +404,8 @@ static void take_nodes(const struct graph_record *g)
 
 		if (n->object)
 			n->object->real = n->made;
-		if (n->child)
-			take_nodes(n->child);
+		for (uint64_t j = 0; j < n->inner_count; j++)
+			take_nodes(n->inner[j]);
 	}
 }
 
@@ -356,8 +424,8 @@ static int disable_nodes(
 			if (r)
 				return cuda_failed("cuGraphNodeSetEnabled", r);
 		}
-		if (n->child)
-			r = disable_nodes(executable, n->child, state);
+		for (uint64_t j = 0; j < n->inner_count && !r; j++)
+			r = disable_nodes(executable, n->inner[j], state);
 	}
 	return r;
 }
@@ -380,9 +448,15 @@ static int instantiate_graph(const struct graph_saved *saved, void *snapshot)
 
 static int replay_graph(const struct cuda_state *s, const struct graph_saved *saved)
 {
+	struct graph_state *state = graph_state(saved->object);
 	void *graph = NULL;
 
-	if (set_current(cuda_context_of(s, saved->object)) || make_graph(saved->graph, &graph))
+	for (struct graph_conditional *c = state->conditionals; c; c = c->next)
+		c->node = NULL;
+	for (struct graph_conditional *c = state->update_conditionals; c; c = c->next)
+		c->node = NULL;
+	if (set_current(cuda_context_of(s, saved->object)) || create_graph(&graph) ||
+		make_handles(state, graph) || fill_graph(saved->graph, graph))
 		return -1;
 	if (saved->object->kind == CUDA_GRAPH_EXEC)
 		return instantiate_graph(saved, graph);
@@ -408,8 +482,9 @@ static int add_renamed(struct renamed *all, const struct graph_record *g)
 			    "for nodes of CUDA graphs"))
 			return -1;
 		all->list[all->count++] = (struct graph_pair){n->real, n->made};
-		if (n->child && add_renamed(all, n->child))
-			return -1;
+		for (uint64_t j = 0; j < n->inner_count; j++)
+			if (add_renamed(all, n->inner[j]))
+				return -1;
 	}
 	return 0;
 }
@@ -427,8 +502,8 @@ static uint64_t count_origins(const struct graph_record *g)
 
 	for (uint64_t i = 0; i < g->count; i++) {
 		count += g->nodes[i].origin != NULL;
-		if (g->nodes[i].child)
-			count += count_origins(g->nodes[i].child);
+		for (uint64_t j = 0; j < g->nodes[i].inner_count; j++)
+			count += count_origins(g->nodes[i].inner[j]);
 	}
 	return count;
 }
@@ -445,8 +520,8 @@ static void add_pairs(
 		if (now)
 			state->pairs[state->pair_count++] =
 				(struct graph_pair){now->to, n->made};
-		if (n->child)
-			add_pairs(state, n->child, all);
+		for (uint64_t j = 0; j < n->inner_count; j++)
+			add_pairs(state, n->inner[j], all);
 	}
 }
 
@@ -504,6 +579,23 @@ static int is_of_graphs(const struct object *o)
 {
 	return o->kind == CUDA_GRAPH || o->kind == CUDA_GRAPH_EXEC ||
 	       o->kind == CUDA_GRAPH_NODE;
+}
+
+/* At a trial: handles that came out otherwise could not be exchanged among the arguments of kernels. */
+int cuda_try_graphs(const struct cuda_state *s)
+{
+	int r = 0;
+
+	for (const struct graph_saved *g = s->graphs; g && !r; g = g->next) {
+		void *graph = NULL;
+
+		if (!graph_state(g->object)->handle_count)
+			continue;
+		r = create_graph(&graph);
+		if (!r)
+			r = make_handles(graph_state(g->object), graph) || destroy_graph(graph);
+	}
+	return r;
 }
 
 int cuda_replay_graphs(struct cuda_state *s)

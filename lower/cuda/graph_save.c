@@ -38,19 +38,19 @@ static int save_edges(
 	return count < 0 || (count && (!n->dependencies || !n->edges)) ? -1 : 0;
 }
 
-static int save_node(
-	struct cuda_state *s, struct graph_node *n, const struct graph_index *index)
+static int save_node(struct cuda_state *s, struct graph_node *n, const struct graph_index *index,
+	struct graph_conditional *conditionals)
 {
 	int r = CUDA(cuGraphNodeGetType, (void *, uint32_t *))(n->real, &n->type);
 
 	if (r)
 		return cuda_failed("cuGraphNodeGetType", r);
 	n->object = graph_object(s, CUDA_GRAPH_NODE, n->real);
-	return graph_save_node(s, n) || save_edges(s, n, index) ? -1 : 0;
+	return graph_save_node(s, n, conditionals) || save_edges(s, n, index) ? -1 : 0;
 }
 
-static int save_nodes(
-	struct cuda_state *s, struct graph_record *g, void *const *nodes, size_t count)
+static int save_nodes(struct cuda_state *s, struct graph_record *g, void *const *nodes,
+	size_t count, struct graph_conditional *conditionals)
 {
 	struct graph_index *index = graph_index_new(nodes, count);
 	int r = index ? 0 : -1;
@@ -59,13 +59,14 @@ static int save_nodes(
 	g->nodes = r ? NULL : graph_records_alloc(s, count * sizeof(*g->nodes));
 	for (size_t i = 0; i < count && g->nodes && !r; i++) {
 		g->nodes[i].real = nodes[i];
-		r = save_node(s, &g->nodes[i], index);
+		r = save_node(s, &g->nodes[i], index, conditionals);
 	}
 	graph_index_free(index);
 	return g->nodes ? r : -1;
 }
 
-struct graph_record *graph_describe(struct cuda_state *s, void *graph)
+struct graph_record *graph_describe(
+	struct cuda_state *s, void *graph, struct graph_conditional *conditionals)
 {
 	struct graph_record *g = graph_records_alloc(s, sizeof(*g));
 	void **nodes = NULL;
@@ -75,7 +76,7 @@ struct graph_record *graph_describe(struct cuda_state *s, void *graph)
 	if (g)
 		g->object = graph_object(s, CUDA_GRAPH, graph);
 	if (!r)
-		r = save_nodes(s, g, nodes, count);
+		r = save_nodes(s, g, nodes, count, conditionals);
 	free(nodes);
 	return r ? NULL : g;
 }
@@ -88,6 +89,17 @@ static int is_alike(const struct graph_node *a, const struct graph_node *b)
 	       (!a->dependency_count ||
 		       !memcmp(a->dependencies, b->dependencies,
 			       a->dependency_count * sizeof(*a->dependencies)));
+}
+
+static int match_nodes(struct graph_record *g, const struct graph_record *nodes);
+
+static int match_inner(const struct graph_node *n, const struct graph_node *as)
+{
+	int r = n->inner_count == as->inner_count ? 0 : -1;
+
+	for (uint64_t i = 0; i < n->inner_count && !r; i++)
+		r = match_nodes(n->inner[i], as->inner[i]);
+	return r;
 }
 
 /*
@@ -103,7 +115,8 @@ static int match_nodes(struct graph_record *g, const struct graph_record *nodes)
 		if (!is_alike(&g->nodes[i], &nodes->nodes[i]))
 			return -1;
 		g->nodes[i].real = nodes->nodes[i].real;
-		if (g->nodes[i].child && match_nodes(g->nodes[i].child, nodes->nodes[i].child))
+		g->nodes[i].conditional = nodes->nodes[i].conditional;
+		if (match_inner(&g->nodes[i], &nodes->nodes[i]))
 			return -1;
 	}
 	return 0;
@@ -116,8 +129,8 @@ static void mark_disabled(const struct graph_record *g, const struct graph_state
 
 		for (uint64_t j = 0; j < state->disabled_count; j++)
 			n->disabled |= state->disabled[j] == n->real;
-		if (n->child)
-			mark_disabled(n->child, state);
+		for (uint64_t j = 0; j < n->inner_count; j++)
+			mark_disabled(n->inner[j], state);
 	}
 }
 
@@ -125,11 +138,12 @@ static void mark_disabled(const struct graph_record *g, const struct graph_state
 static struct graph_record *describe_snapshot(
 	struct cuda_state *s, const struct graph_state *state)
 {
-	struct graph_record *g = graph_describe(s, state->snapshot), *updated;
+	struct graph_record *g = graph_describe(s, state->snapshot, state->conditionals),
+			    *updated;
 
 	if (!g || !state->update)
 		return g;
-	updated = graph_describe(s, state->update);
+	updated = graph_describe(s, state->update, state->update_conditionals);
 	if (!updated)
 		return NULL;
 	if (!match_nodes(updated, g))
@@ -166,8 +180,8 @@ static int save_graph(struct cuda_state *s, struct object *o)
 	saved->object = o;
 	if (o->kind == CUDA_GRAPH_EXEC && save_flags(saved))
 		return -1;
-	saved->graph =
-		o->kind == CUDA_GRAPH ? graph_describe(s, graph) : describe_snapshot(s, state);
+	saved->graph = o->kind == CUDA_GRAPH ? graph_describe(s, graph, state->conditionals)
+					     : describe_snapshot(s, state);
 	if (!saved->graph || graph_mark_origins(saved->graph, state, graph) ||
 		graph_find_contexts(s, saved->graph))
 		return -1;

@@ -256,6 +256,20 @@ static int save_batch(struct cuda_state *s, struct graph_node *n)
 	return b->operations ? 0 : -1;
 }
 
+static int inner_alloc(struct cuda_state *s, struct graph_node *n, uint64_t count)
+{
+	n->inner_count = count;
+	n->inner = graph_records_alloc(s, count * sizeof(*n->inner));
+	return n->inner ? 0 : -1;
+}
+
+static int save_inner(struct cuda_state *s, const struct graph_node *n, uint64_t i, void *graph,
+	struct graph_conditional *conditionals)
+{
+	n->inner[i] = graph_describe(s, graph, conditionals);
+	return n->inner[i] ? 0 : -1;
+}
+
 static int save_child(struct cuda_state *s, struct graph_node *n)
 {
 	void *graph = NULL;
@@ -263,8 +277,23 @@ static int save_child(struct cuda_state *s, struct graph_node *n)
 
 	if (r)
 		return cuda_failed("cuGraphChildGraphNodeGetGraph", r);
-	n->child = graph_describe(s, graph);
-	return n->child ? 0 : -1;
+	if (inner_alloc(s, n, 1))
+		return -1;
+	return save_inner(s, n, 0, graph, NULL);
+}
+
+/* The driver does not tell more than its type. */
+static int save_conditional(
+	struct cuda_state *s, struct graph_node *n, struct graph_conditional *conditionals)
+{
+	struct graph_conditional *c = n->conditional = graph_conditional(conditionals, n->real);
+	int r = c && !inner_alloc(s, n, c->count) ? 0 : -1;
+
+	if (!c)
+		return graph_refuse_type(n->type);
+	for (uint32_t i = 0; i < c->count && !r; i++)
+		r = save_inner(s, n, i, *graph_body(c, i), conditionals);
+	return r;
 }
 
 static const char *const strange[] = {
@@ -283,7 +312,8 @@ int graph_refuse_type(uint32_t type)
 		what ? what : "of an unknown kind");
 }
 
-int graph_save_node(struct cuda_state *s, struct graph_node *n)
+int graph_save_node(
+	struct cuda_state *s, struct graph_node *n, struct graph_conditional *conditionals)
 {
 	switch (n->type) {
 	case GRAPH_KERNEL:
@@ -303,6 +333,8 @@ int graph_save_node(struct cuda_state *s, struct graph_node *n)
 		return save_event(s, n);
 	case GRAPH_BATCH_MEM_OP:
 		return save_batch(s, n);
+	case GRAPH_CONDITIONAL:
+		return save_conditional(s, n, conditionals);
 	default:
 		return graph_refuse_type(n->type);
 	}

@@ -35,6 +35,24 @@ struct graph_capture {
 	void *nodes[];
 };
 
+/* A handle by which kernels set the value of a conditional node: its number in the graph that it was
+ * made for, from 1 on. The graphs of conditional nodes have theirs with the whole. */
+struct graph_handle {
+	void *context; /* real */
+	uint32_t value, flags;
+};
+
+/* A conditional node, of which the driver tells nothing but that it is one. */
+struct graph_conditional {
+	struct graph_conditional *next;
+	uint64_t size; /* of this */
+	void *node;    /* real; NULL: it is no more */
+	uint64_t handle;
+	uint32_t type, count;
+	void *context;  /* real */
+	void *graphs[]; /* as the program holds them; of a graph of ours: real */
+};
+
 /* What struct object.value of a graph, executable or not, leads to. */
 struct graph_state {
 	struct graph_state *next; /* of those to be freed */
@@ -46,8 +64,13 @@ struct graph_state {
 	/* It was made again since: nodes of its origin, by address, and what stands for them.
 	 * The driver does not know them for clones. */
 	uint64_t restarted;
+	uint64_t paired; /* nor for the snapshot: a graph with conditional nodes cannot be cloned */
 	struct graph_pair *pairs;
 	uint64_t pair_count, pair_bytes;
+	/* Of a whole graph; of an executable: of the snapshot, with the values as of an update. */
+	struct graph_handle *handles;
+	uint64_t handle_count, handle_bytes;
+	struct graph_conditional *conditionals, *update_conditionals;
 	/* Of an executable: real graphs. */
 	void *snapshot;  /* its nodes stand for the nodes of the origin */
 	void *update;    /* of the same shape, with the parameters as of an update; NULL */
@@ -61,6 +84,23 @@ struct graph_state {
 static inline struct graph_state *graph_state(const struct object *o)
 {
 	return (struct graph_state *)o->value;
+}
+
+/* Of the conditional node @node; NULL: there is none in @list. */
+static inline struct graph_conditional *graph_conditional(
+	struct graph_conditional *list, const void *node)
+{
+	while (list && list->node != node)
+		list = list->next;
+	return list;
+}
+
+/* Where the real handle of a graph of @c is. */
+static inline void **graph_body(struct graph_conditional *c, uint32_t i)
+{
+	return in_records_window((uintptr_t)c->graphs[i])
+		       ? &((struct object *)c->graphs[i])->real
+		       : &c->graphs[i];
 }
 
 /* What @state's graph was made of, or NULL: it no longer exists. */
@@ -96,7 +136,10 @@ struct graph_node {
 	struct object *kernel;       /* told beside the function */
 	uint64_t function_of_kernel; /* the handle is a kernel, and the node has its function */
 	union graph_params params;
-	struct graph_record *child;
+	struct graph_conditional *conditional;
+	/* The graphs inside: a child, or those of a conditional node. */
+	struct graph_record **inner;
+	uint64_t inner_count;
 };
 
 struct graph_record {

@@ -132,6 +132,8 @@ int body_cuGraphAddHostNode(void **node, void *graph, void *const *dependencies,
 int body_cuGraphHostNodeGetParams(void *node, struct host_node *params);
 int body_cuGraphHostNodeSetParams(void *node, const struct host_node *params);
 int body_cuGraphExecHostNodeSetParams(void *graph, void *node, const struct host_node *params);
+int body_cuGraphConditionalHandleCreate(
+	uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags);
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
 	struct node_params *params);
 int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,

@@ -1,7 +1,7 @@
 /*
  * Executable graphs, which the driver cannot be asked about: a clone of the graph that one was
- * instantiated from is kept, and changed as the executable is. What cannot be followed so does
- * not fail: the checkpoint is refused then.
+ * instantiated from is kept (where it cannot be cloned, a copy: graph_copy.c), and changed as the
+ * executable is. What cannot be followed so does not fail: the checkpoint is refused then.
  */
 #include "stubs/cuda/graphs.h"
 
@@ -13,59 +13,20 @@
 
 /* ---- graphs, by their real handles ---- */
 
-static int node_type(void *node)
-{
-	int type = -1;
-
-	return DOWN(cuGraphNodeGetType, WORD(node), WORD(&type)) ? -1 : type;
-}
-
-static void *child_of(void *node)
-{
-	void *graph = NULL;
-
-	return DOWN(cuGraphChildGraphNodeGetGraph, WORD(node), WORD(&graph)) ? NULL : graph;
-}
-
-struct nodes {
-	void **list;
-	size_t count, size;
-};
-
-static int get_nodes(void *graph, struct nodes *n)
-{
-	*n = (struct nodes){0};
-	if (!graph || DOWN(cuGraphGetNodes, WORD(graph), 0, WORD(&n->count)))
-		return -1;
-	if (!n->count)
-		return 0;
-	n->size = n->count * sizeof(void *);
-	n->list = block_new(n->size);
-	if (!n->list)
-		return -1;
-	return DOWN(cuGraphGetNodes, WORD(graph), WORD(n->list), WORD(&n->count)) ? -1 : 0;
-}
-
-static void free_nodes(const struct nodes *n)
-{
-	if (n->list)
-		block_free(n->list, n->size);
-}
-
 /* The node of @to that has the place of @node among those of @from; NULL: none. */
 static void *same_place(void *node, void *from, void *to)
 {
-	struct nodes a, b;
+	struct graph_list a, b;
 	void *found = NULL;
 
-	if (!get_nodes(from, &a) && !get_nodes(to, &b)) {
+	if (!graph_list_nodes(from, &a) && !graph_list_nodes(to, &b)) {
 		for (size_t i = 0; i < a.count && a.count == b.count; i++)
 			if (a.list[i] == node)
 				found = b.list[i];
-		free_nodes(&b);
+		graph_free_list(&b);
 	}
-	free_nodes(&a);
-	return found && node_type(found) == node_type(node) ? found : NULL;
+	graph_free_list(&a);
+	return found && graph_node_type(found) == graph_node_type(node) ? found : NULL;
 }
 
 /* ---- the snapshot's nodes ---- */
@@ -80,26 +41,43 @@ static void *find_in_clone(void *node, void *clone)
 	if (o && o->parent && o->parent->parent) {
 		graph = o->parent;
 		parent = find_in_clone(graph->parent->real, clone);
-		return parent ? same_place(node, graph->real, child_of(parent)) : NULL;
+		return parent ? same_place(node, graph->real, graph_child(parent)) : NULL;
 	}
 	return DOWN(cuGraphNodeFindInClone, WORD(&found), WORD(node), WORD(clone)) ? NULL
 										   : found;
+}
+
+/* Graph @i inside @node of the snapshot, or of what it was updated from; NULL: there is none. */
+static void *inner_graph(const struct graph_state *state, void *node, unsigned i)
+{
+	int type = node ? graph_node_type(node) : -1;
+	struct graph_conditional *c = NULL;
+
+	if (type == GRAPH_CHILD)
+		return i ? NULL : graph_child(node);
+	if (type == GRAPH_CONDITIONAL)
+		c = graph_conditional(state->conditionals, node);
+	if (type == GRAPH_CONDITIONAL && !c)
+		c = graph_conditional(state->update_conditionals, node);
+	return c && i < c->count ? *graph_body(c, i) : NULL;
 }
 
 /* The same in the graph of the same shape that has the parameters. @inside is what stands for a
  * node in the snapshot. */
 static void *in_update(const struct graph_state *state, void *inside, void *from, void *to)
 {
-	struct nodes n;
+	struct graph_list n;
 	void *found = same_place(inside, from, to);
 
-	if (found || get_nodes(from, &n))
+	if (found || graph_list_nodes(from, &n))
 		return found;
-	for (size_t i = 0; i < n.count && !found; i++)
-		if (node_type(n.list[i]) == GRAPH_CHILD)
-			found = in_update(state, inside, child_of(n.list[i]),
-				child_of(same_place(n.list[i], from, to)));
-	free_nodes(&n);
+	for (size_t i = 0; i < n.count && !found; i++) {
+		void *other = same_place(n.list[i], from, to), *graph;
+
+		for (unsigned j = 0; !found && (graph = inner_graph(state, n.list[i], j)); j++)
+			found = in_update(state, inside, graph, inner_graph(state, other, j));
+	}
+	graph_free_list(&n);
 	return found;
 }
 
@@ -139,9 +117,9 @@ static int copy_graph(void *to, void *from);
 
 static int copy_node(void *to, void *from)
 {
-	int type = node_type(from);
+	int type = graph_node_type(from);
 
-	if (type != node_type(to))
+	if (type != graph_node_type(to))
 		return -1;
 	switch (type) {
 	case GRAPH_KERNEL:
@@ -165,7 +143,7 @@ static int copy_node(void *to, void *from)
 		return copy_event(to, from, INDEX_cuGraphEventRecordNodeGetEvent,
 			INDEX_cuGraphEventRecordNodeSetEvent);
 	case GRAPH_CHILD:
-		return copy_graph(child_of(to), child_of(from));
+		return copy_graph(graph_child(to), graph_child(from));
 	case GRAPH_EMPTY:
 		return 0;
 	}
@@ -175,13 +153,13 @@ static int copy_node(void *to, void *from)
 /* The driver wants nodes to have been added in the same order. */
 static int copy_graph(void *to, void *from)
 {
-	struct nodes a, b = {0};
-	int r = get_nodes(to, &a) || get_nodes(from, &b) || a.count != b.count ? -1 : 0;
+	struct graph_list a, b = {0};
+	int r = graph_list_nodes(to, &a) || graph_list_nodes(from, &b) || a.count != b.count ? -1 : 0;
 
 	for (size_t i = 0; i < a.count && !r; i++)
 		r = copy_node(a.list[i], b.list[i]);
-	free_nodes(&a);
-	free_nodes(&b);
+	graph_free_list(&a);
+	graph_free_list(&b);
 	return r;
 }
 
@@ -206,9 +184,9 @@ static int set_params(void *node, unsigned index, const uint64_t *words)
 	const struct node_params *any = (const struct node_params *)words[2];
 
 	if (index == INDEX_cuGraphExecChildGraphNodeSetParams)
-		return copy_graph(child_of(node), (void *)words[2]);
+		return copy_graph(graph_child(node), (void *)words[2]);
 	if (index == INDEX_cuGraphExecNodeSetParams && any->type == GRAPH_CHILD)
-		return copy_graph(child_of(node), any->params.child.graph);
+		return copy_graph(graph_child(node), any->params.child.graph);
 	for (unsigned i = 0; i < sizeof(setters) / sizeof(setters[0]); i++)
 		if (setters[i].exec == index)
 			return cuda_call_down(setters[i].node, WORDS(WORD(node), words[2]));
@@ -241,25 +219,33 @@ static int set_enabled(struct graph_state *state, void *node, int enabled)
 	return 0;
 }
 
-/* Give all nodes the parameters of the graph that @words name now: as the driver pairs the
- * nodes of the two, which a checkpoint looks into. */
-static int exchange_parameters(struct graph_state *state, const uint64_t *words)
+static void drop_update(struct graph_state *state)
 {
-	void *clone = NULL;
-
-	if (DOWN(cuGraphClone, WORD(&clone), words[1]))
-		return -1;
 	if (state->update)
 		DOWN(cuGraphDestroy, WORD(state->update)); /* ours: it is there */
-	state->update = clone;
-	return 0;
+	state->update = NULL;
+	graph_free_conditionals(&state->update_conditionals);
+}
+
+/* Give all nodes the parameters of the graph that @words name now, which is @from: as the driver
+ * pairs the nodes of the two, which a checkpoint looks into. */
+static int exchange_parameters(
+	struct graph_state *state, const uint64_t *words, const struct object *from)
+{
+	drop_update(state);
+	if (!DOWN(cuGraphClone, WORD(&state->update), words[1]))
+		return 0;
+	state->update = from ? graph_copy_update(state, from) : NULL;
+	return state->update ? 0 : -1;
 }
 
 static int change_node(struct graph_state *state, unsigned index, const uint64_t *words)
 {
 	void *node = (void *)words[1];
 
-	if (!state->restarted)
+	if (state->paired && !state->restarted)
+		node = graph_find_pair(state, node);
+	else if (!state->restarted)
 		node = find_in_clone(node, state->snapshot);
 	if (!node)
 		return -1;
@@ -278,7 +264,8 @@ STUB_HIDDEN void graph_follow(
 
 	if (!state->snapshot)
 		return;
-	if (is_update ? exchange_parameters(state, words) : change_node(state, index, words))
+	if (is_update ? exchange_parameters(state, words, from)
+		      : change_node(state, index, words))
 		graph_lose(o, GRAPH_NO_UPDATE);
 	if (from && from->flags & CUDA_OBJECT_LOST)
 		graph_lose(o, graph_state(from)->reason);
@@ -286,20 +273,21 @@ STUB_HIDDEN void graph_follow(
 
 /* ---- from the beginning to the end ---- */
 
-/* Of nodes that are in the way of a clone. */
+/* Of nodes that are in the way of a clone, and of a copy. */
 static uint32_t strange_node(void *graph)
 {
-	struct nodes n;
+	struct graph_list n;
 	int type = GRAPH_EMPTY;
 
-	if (!get_nodes(graph, &n))
+	if (!graph_list_nodes(graph, &n))
 		for (size_t i = 0; i < n.count; i++) {
-			int t = node_type(n.list[i]);
+			int t = graph_node_type(n.list[i]);
 
-			if (t == GRAPH_ALLOCATION || t == GRAPH_FREE || t == GRAPH_CONDITIONAL)
+			if (t == GRAPH_ALLOCATION || t == GRAPH_FREE ||
+				(t == GRAPH_CONDITIONAL && type == GRAPH_EMPTY))
 				type = t;
 		}
-	free_nodes(&n);
+	graph_free_list(&n);
 	return type;
 }
 
@@ -319,7 +307,9 @@ STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph)
 	}
 	if (!DOWN(cuGraphClone, WORD(&state->snapshot), WORD(graph->real)))
 		return;
-	state->snapshot = NULL;
+	state->snapshot = graph_copy_snapshot(state, graph);
+	if (state->snapshot)
+		return;
 	state->node_type = strange_node(graph->real);
 	graph_lose(o, GRAPH_NO_SNAPSHOT);
 }
@@ -328,6 +318,5 @@ STUB_HIDDEN void graph_exec_gone(struct graph_state *state)
 {
 	if (state->snapshot)
 		DOWN(cuGraphDestroy, WORD(state->snapshot)); /* ours: they are there */
-	if (state->update)
-		DOWN(cuGraphDestroy, WORD(state->update));
+	drop_update(state);
 }

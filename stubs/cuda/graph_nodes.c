@@ -320,19 +320,6 @@ static void child_added(struct object *child, struct object *whole, int is_moved
 		child->parent = whole;
 }
 
-/* The graphs of a conditional node, which the program holds as the driver's own. */
-static void add_bodies(const struct conditional_node *c, struct object *node)
-{
-	for (unsigned i = 0; i < c->count && c->graphs && node; i++) {
-		struct object *o = graph_object(c->graphs[i]);
-
-		if (!o)
-			continue;
-		o->flags |= CUDA_OBJECT_REAL;
-		o->parent = node;
-	}
-}
-
 /* Of a copy, which the driver does not tell. */
 static void note_context(void *node, uint64_t context)
 {
@@ -340,7 +327,7 @@ static void note_context(void *node, uint64_t context)
 		((struct object *)node)->value = context;
 }
 
-static void note_added(const struct node_params *p, void *node, void *graph)
+static void note_added(struct node_params *p, void *node, void *graph)
 {
 	struct object *whole = graph_argument(CUDA_GRAPH, graph);
 
@@ -353,7 +340,8 @@ static void note_added(const struct node_params *p, void *node, void *graph)
 		child_added(graph_argument(CUDA_GRAPH, p->params.child.graph), whole,
 			p->params.child.ownership == MOVE);
 	if (p && p->type == GRAPH_CONDITIONAL)
-		add_bodies(&p->params.conditional, graph_argument(CUDA_GRAPH_NODE, node));
+		graph_conditional_added(&p->params.conditional,
+			graph_argument(CUDA_GRAPH_NODE, node), whole);
 }
 
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,

@@ -126,8 +126,7 @@ STUB_HIDDEN void graph_refer(struct object *graph, int64_t change)
 	}
 }
 
-/* After a restart, the node that stands for the real @node; NULL: none. */
-static void *find_pair(const struct graph_state *state, const void *node)
+STUB_HIDDEN void *graph_find_pair(const struct graph_state *state, const void *node)
 {
 	if (!graph_origin(state))
 		return NULL;
@@ -342,8 +341,10 @@ static int destroy_graph_object(struct graph_call *c)
 	o->real = real;
 	if (r)
 		return r;
-	if (o->kind == CUDA_GRAPH_NODE)
+	if (o->kind == CUDA_GRAPH_NODE) {
 		forget_pairs(real);
+		graph_conditional_gone(o, real);
+	}
 	if (o->kind == CUDA_GRAPH_EXEC)
 		graph_exec_gone(graph_state(o));
 	object_kill(o);
@@ -356,7 +357,7 @@ static int destroy_graph_object(struct graph_call *c)
 static int find_restored(struct graph_call *c, struct object *clone)
 {
 	const struct call_param *node = find_param(c->info, CUDA_GRAPH_NODE);
-	void *found = find_pair(graph_state(clone), (void *)c->words[node->word]);
+	void *found = graph_find_pair(graph_state(clone), (void *)c->words[node->word]);
 	void **to = (void **)c->given[0];
 
 	if (!found || !to)
@@ -373,7 +374,7 @@ static int lower_exec_node(struct graph_call *c, const struct object *exec)
 
 	if (!exec || !node || !graph_state(exec)->restarted)
 		return 0;
-	pair = find_pair(graph_state(exec), (void *)c->words[node->word]);
+	pair = graph_find_pair(graph_state(exec), (void *)c->words[node->word]);
 	if (!pair)
 		return CUDA_ERROR_INVALID_VALUE;
 	c->words[node->word] = (uint64_t)pair;

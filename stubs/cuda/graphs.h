@@ -26,6 +26,38 @@ STUB_HIDDEN void graph_lose(struct object *o, enum graph_reason reason);
 /* A graph has been given references to user objects, or has given some back. */
 STUB_HIDDEN void graph_refer(struct object *graph, int64_t change);
 
+/* What stands for the real @node of what @state's graph was made of, by the pairs that are kept; NULL:
+ * none. */
+STUB_HIDDEN void *graph_find_pair(const struct graph_state *state, const void *node);
+
+/* graph_copy.c. Graphs by their real handles. -1: no such node. */
+STUB_HIDDEN int graph_node_type(void *node);
+/* The graph of a node of type GRAPH_CHILD; NULL. */
+STUB_HIDDEN void *graph_child(void *node);
+struct graph_list {
+	void **list; /* nodes, in their order */
+	size_t count, size;
+};
+/* 0 or -1; graph_free_list() in either case. */
+STUB_HIDDEN int graph_list_nodes(void *graph, struct graph_list *n);
+STUB_HIDDEN void graph_free_list(const struct graph_list *n);
+
+/* Conditional nodes. @node, with the bodies that the driver has given for it, is in @whole now; what
+ * the program is to hold of these stands in @params then. */
+STUB_HIDDEN void graph_conditional_added(
+	struct conditional_node *params, struct object *node, struct object *whole);
+/* @node, whose real handle was @real, has been destroyed. */
+STUB_HIDDEN void graph_conditional_gone(const struct object *node, const void *real);
+STUB_HIDDEN void graph_free_conditionals(struct graph_conditional **list);
+/*
+ * A copy of @graph, which has conditional nodes: such graphs cannot be cloned. Handles are numbers in
+ * a graph, so those among the parameters of kernels hold in the copy. As the snapshot of @state, with
+ * pairs; or as what that was updated from. NULL: it has nodes that cannot be copied, or its handles
+ * are others.
+ */
+STUB_HIDDEN void *graph_copy_snapshot(struct graph_state *state, const struct object *graph);
+STUB_HIDDEN void *graph_copy_update(struct graph_state *state, const struct object *graph);
+
 /* graph_exec.c. @o has just been instantiated from @graph, which may be NULL: not known. */
 STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph);
 /* A call that has changed an executable graph, with real handles. */

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "shared/cuda/graph.h"
+#include "stubs/cuda/graphs.h"
 #include "shared/raw.h"
 
 STUB_HIDDEN uint64_t guarded_lock(uint32_t *lock)
@@ -303,6 +303,10 @@ static void free_graph(struct graph_state *state)
 		block_free(state->pairs, state->pair_bytes);
 	if (state->disabled)
 		block_free(state->disabled, state->disabled_bytes);
+	if (state->handles)
+		block_free(state->handles, state->handle_bytes);
+	graph_free_conditionals(&state->conditionals);
+	graph_free_conditionals(&state->update_conditionals);
 	block_free(state, sizeof(*state));
 }
 

@@ -47,18 +47,64 @@ struct sim_graph *graph_make(enum object_kind kind)
 	return g;
 }
 
+static void end_node(struct sim_node *n)
+{
+	struct sim_graph *inner, *whole = graph_whole(n->graph);
+
+	if (n->type == GRAPH_CONDITIONAL && n->handle <= whole->handle_count)
+		whole->handles[n->handle - 1].used = false;
+	for (unsigned i = 0; (inner = graph_inner(n, i)); i++)
+		graph_end(inner);
+	free(n->bodies);
+	free(n->edges);
+	object_free(n);
+}
+
 void graph_end(struct sim_graph *graph)
 {
 	struct sim_node *n;
 
 	while ((n = graph->first)) {
 		graph->first = n->next;
-		if (n->child)
-			graph_end(n->child);
-		free(n->edges);
-		object_free(n);
+		end_node(n);
 	}
+	if (graph->executable)
+		graph->executable->source = NULL;
+	if (graph->source)
+		graph->source->executable = NULL;
+	free(graph->handles);
 	object_free(graph);
+}
+
+struct sim_graph *graph_whole(struct sim_graph *graph)
+{
+	while (graph->owner)
+		graph = graph->owner->graph;
+	return graph;
+}
+
+struct sim_graph *graph_inner(const struct sim_node *node, unsigned i)
+{
+	if (node->child)
+		return i ? NULL : node->child;
+	return i < node->body_count ? node->bodies[i] : NULL;
+}
+
+void graph_add_bodies(struct sim_node *node, unsigned count)
+{
+	node->bodies = calloc(count, sizeof(*node->bodies));
+	node->body_count = count;
+	for (unsigned i = 0; i < count; i++) {
+		node->bodies[i] = graph_make(OBJECT_GRAPH);
+		node->bodies[i]->owner = node;
+	}
+}
+
+void graph_set_condition(struct sim_graph *graph, uint64_t handle, unsigned value)
+{
+	if (!graph || !handle || handle > graph->handle_count)
+		sim_hostile("a handle of no conditional node in what runs", __func__);
+	graph->handles[handle - 1].value = value;
 }
 
 struct sim_node *graph_node(const struct sim_graph *graph, size_t number)
@@ -83,10 +129,9 @@ bool graph_is_strange(const struct sim_graph *graph)
 {
 	for (const struct sim_node *n = graph->first; n; n = n->next)
 		if (n->type == GRAPH_ALLOCATION || n->type == GRAPH_FREE ||
-			n->type == GRAPH_CONDITIONAL ||
 			(n->child && graph_is_strange(n->child)))
 			return true;
-	return false;
+	return graph_whole((struct sim_graph *)graph)->handle_count > 0;
 }
 
 void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data)
@@ -160,6 +205,8 @@ struct sim_node *graph_add(struct sim_graph *graph, int type, const union graph_
 	return n;
 }
 
+static void copy_inside(struct sim_graph *to, struct sim_graph *from);
+
 static void copy_node(struct sim_graph *to, struct sim_node *from)
 {
 	struct sim_node *n = graph_add(to, from->type, NULL);
@@ -172,24 +219,37 @@ static void copy_node(struct sim_graph *to, struct sim_node *from)
 	if (n->type == GRAPH_KERNEL)
 		n->params.kernel.params = n->pointers;
 	n->original = from;
+	n->handle = from->handle;
+	n->condition = from->condition;
+	graph_add_bodies(n, from->body_count);
+	for (unsigned i = 0; i < n->body_count; i++)
+		copy_inside(n->bodies[i], from->bodies[i]);
 	if (from->child) {
 		n->child = graph_copy(OBJECT_GRAPH, from->child);
 		n->child->owner = n;
 	}
 }
 
+static void copy_inside(struct sim_graph *to, struct sim_graph *from)
+{
+	for (struct sim_node *n = from->first; n; n = n->next)
+		copy_node(to, n);
+	for (struct sim_node *n = from->first, *copy = to->first; n;
+		n = n->next, copy = copy->next)
+		for (size_t i = 0; i < n->edge_count; i++)
+			graph_add_edge(copy, graph_node(to, graph_number(n->edges[i].from)),
+				n->edges[i].data);
+}
+
 struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph)
 {
 	struct sim_graph *copy = graph_make(kind);
+	size_t size = graph->handle_count * sizeof(*graph->handles);
 
 	copy->original = graph;
-	for (struct sim_node *n = graph->first; n; n = n->next)
-		copy_node(copy, n);
-	for (struct sim_node *n = graph->first, *to = copy->first; n;
-		n = n->next, to = to->next)
-		for (size_t i = 0; i < n->edge_count; i++)
-			graph_add_edge(to, graph_node(copy, graph_number(n->edges[i].from)),
-				n->edges[i].data);
+	copy->handle_count = graph->handle_count;
+	copy->handles = memcpy(malloc(size + 1), graph->handles ? graph->handles : (void *)"", size);
+	copy_inside(copy, graph);
 	return copy;
 }
 
@@ -372,10 +432,7 @@ int cuGraphDestroyNode(void *node)
 	if (!*at)
 		n->graph->last = at;
 	n->graph->count--;
-	if (n->child)
-		graph_end(n->child);
-	free(n->edges);
-	object_free(n);
+	end_node(n);
 	return 0;
 }
 

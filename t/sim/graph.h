@@ -31,11 +31,25 @@ struct sim_node {
 	uint64_t arguments[SIM_PARAMS];
 	void *pointers[SIM_PARAMS];
 	uint64_t attributes[SIM_ATTRIBUTES][8];
-	struct sim_graph *child; /* or the body of a conditional node */
+	struct sim_graph *child;
+	/* Of a conditional node: */
+	uint64_t handle;
+	int condition; /* enum sim_condition */
+	struct sim_graph **bodies;
+	unsigned body_count;
 	struct sim_edge *edges;  /* what it depends on */
 	size_t edge_count;
 	struct sim_node *original; /* what it is a clone of */
 	bool disabled, done;
+};
+
+/* CUgraphConditionalNodeType */
+enum sim_condition { SIM_IF, SIM_WHILE, SIM_SWITCH };
+
+/* What decides in a conditional node: the handle is its number in the whole graph, from 1 on. */
+struct sim_handle {
+	unsigned standard, flags, value;
+	bool used; /* by a node; there is one at most */
 };
 
 struct sim_graph {
@@ -45,6 +59,10 @@ struct sim_graph {
 	struct sim_graph *original;
 	struct sim_node *owner;
 	uint64_t flags;
+	struct sim_handle *handles; /* of a whole one */
+	size_t handle_count;
+	/* With handles, there can be one executable at a time. */
+	struct sim_graph *executable, *source;
 };
 
 struct sim_graph *graph_get(void *graph, const char *function);
@@ -54,6 +72,13 @@ void graph_end(struct sim_graph *graph);
 struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph);
 /* Nodes that no clone may have. */
 bool graph_is_strange(const struct sim_graph *graph);
+/* What @graph is a body in, or itself. */
+struct sim_graph *graph_whole(struct sim_graph *graph);
+/* Graph @i inside @node, a child or a body; NULL: there is none. */
+struct sim_graph *graph_inner(const struct sim_node *node, unsigned i);
+void graph_add_bodies(struct sim_node *node, unsigned count);
+/* What cudaGraphSetConditional() does in device code, in @graph, which runs. */
+void graph_set_condition(struct sim_graph *graph, uint64_t handle, unsigned value);
 struct sim_node *graph_add(struct sim_graph *graph, int type, const union graph_params *params);
 void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data);
 /* 0, or what is wrong with the parameters; arguments of kernels are copied. */

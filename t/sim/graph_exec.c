@@ -10,6 +10,12 @@
 
 #define UPDATE_FAILURE   910 /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
 #define TOPOLOGY_CHANGED 2
+#define NOT_SUPPORTED    6 /* CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED */
+#define ASSIGN_DEFAULT   1
+
+/* CUgraphInstantiateResult */
+#define INSTANTIATE_ERROR 1
+#define HANDLE_UNUSED     5
 #define ALL_FLAGS        15
 #define UPLOAD           2
 
@@ -23,7 +29,7 @@ struct instantiate_params {
 /* CUgraphExecUpdateResultInfo */
 struct update_result {
 	int result;
-	void *node, *from;
+	struct sim_node *node, *from;
 };
 
 SIM_EXPORT int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags);
@@ -46,22 +52,44 @@ static struct sim_graph *get(void *executable, const char *function)
 	return object_get(OBJECT_GRAPH_EXEC, executable, function);
 }
 
-static int instantiate(void **executable, void *graph, uint64_t flags, const char *function)
+static bool has_unused(const struct sim_graph *g)
+{
+	for (size_t i = 0; i < g->handle_count; i++)
+		if (!g->handles[i].used)
+			return true;
+	return false;
+}
+
+static int instantiate(void **executable, void *graph, uint64_t flags, int *result,
+	const char *function)
 {
 	struct sim_graph *g = graph_get(graph, function), *copy;
 
-	if (!g || flags & ~(uint64_t)ALL_FLAGS)
+	*result = INSTANTIATE_ERROR;
+	if (!g || g->owner || flags & ~(uint64_t)ALL_FLAGS)
 		return SIM_INVALID_VALUE;
+	if (g->executable)
+		return SIM_NOT_SUPPORTED;
+	*result = HANDLE_UNUSED;
+	if (has_unused(g))
+		return SIM_INVALID_VALUE;
+	*result = 0;
 	copy = graph_copy(OBJECT_GRAPH_EXEC, g);
 	copy->flags = flags & ~(uint64_t)UPLOAD;
+	if (g->handle_count) {
+		g->executable = copy;
+		copy->source = g;
+	}
 	*executable = copy;
 	return 0;
 }
 
 int cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags)
 {
+	int result;
+
 	SIM_ENTER();
-	return instantiate(executable, graph, flags, __func__);
+	return instantiate(executable, graph, flags, &result, __func__);
 }
 
 int cuGraphInstantiateWithParams(
@@ -69,8 +97,7 @@ int cuGraphInstantiateWithParams(
 {
 	SIM_ENTER();
 	params->error_node = NULL;
-	params->result = 0;
-	return instantiate(executable, graph, params->flags, __func__);
+	return instantiate(executable, graph, params->flags, &params->result, __func__);
 }
 
 int cuGraphExecGetFlags(void *executable, uint64_t *flags)
@@ -137,22 +164,131 @@ static void run_host(void *data)
 	((void (*)(void *))h->function)(h->argument);
 }
 
-static int queue_kernel(struct sim_node *n, void *stream)
+static int prepare_kernel(const struct sim_node *n, struct kernel_work *w)
 {
 	const struct graph_kernel *k = &n->params.kernel;
-	struct kernel_work w = {
-		.run = function_to_run(k->function ? k->function : k->kernel, __func__)};
 
-	if (!w.run)
-		return SIM_INVALID_HANDLE;
-	w.call.threads = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * k->block[0] *
-			 k->block[1] * k->block[2];
-	w.call.a = n->arguments[0];
-	w.call.b = n->arguments[1];
-	w.call.c = n->arguments[2];
-	w.call.context = current_context();
-	return stream_queue(stream, run_kernel, stream_data(&w, sizeof(w)), __func__);
+	*w = (struct kernel_work){
+		.run = function_to_run(k->function ? k->function : k->kernel, __func__)};
+	w->call.threads = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * k->block[0] *
+			  k->block[1] * k->block[2];
+	w->call.a = n->arguments[0];
+	w->call.b = n->arguments[1];
+	w->call.c = n->arguments[2];
+	w->call.context = current_context();
+	w->call.graph = graph_whole(n->graph);
+	return w->run ? 0 : SIM_INVALID_HANDLE;
 }
+
+static int queue_kernel(struct sim_node *n, void *stream)
+{
+	struct kernel_work w;
+	int r = prepare_kernel(n, &w);
+
+	return r ? r : stream_queue(stream, run_kernel, stream_data(&w, sizeof(w)), __func__);
+}
+
+static bool is_ready(const struct sim_node *n)
+{
+	for (size_t i = 0; i < n->edge_count; i++)
+		if (!n->edges[i].from->done)
+			return false;
+	return !n->done;
+}
+
+/* The next node that all it depends on is done for. NULL: none is left, or none can be. */
+static struct sim_node *next_ready(struct sim_graph *g)
+{
+	struct sim_node *n = g->first;
+
+	while (n && !is_ready(n))
+		n = n->next;
+	return n;
+}
+
+static void begin(struct sim_graph *g)
+{
+	for (struct sim_node *n = g->first; n; n = n->next)
+		n->done = false;
+}
+
+/* ---- in bodies, on the stream's thread ---- */
+
+static void run_body(struct sim_graph *g);
+
+static void run_conditional(struct sim_node *n)
+{
+	const unsigned *value = &graph_whole(n->graph)->handles[n->handle - 1].value;
+
+	switch (n->condition) {
+	case SIM_IF:
+		if (*value || n->body_count > 1)
+			run_body(n->bodies[!*value]);
+		break;
+	case SIM_WHILE:
+		while (*value)
+			run_body(n->bodies[0]);
+		break;
+	default:
+		if (*value < n->body_count)
+			run_body(n->bodies[*value]);
+	}
+}
+
+static void run_node(struct sim_node *n)
+{
+	struct kernel_work w;
+
+	switch (n->disabled ? GRAPH_EMPTY : n->type) {
+	case GRAPH_KERNEL:
+		if (!prepare_kernel(n, &w))
+			run_kernel(&w);
+		break;
+	case GRAPH_MEMCPY:
+		run_copy(&n->params.copy);
+		break;
+	case GRAPH_MEMSET:
+		run_set(&n->params.set);
+		break;
+	case GRAPH_CHILD:
+		run_body(n->child);
+		break;
+	case GRAPH_CONDITIONAL:
+		run_conditional(n);
+		break;
+	case GRAPH_EMPTY:
+		break;
+	default:
+		sim_hostile("a node that no body may have", __func__);
+	}
+}
+
+static void run_body(struct sim_graph *g)
+{
+	struct sim_node *n;
+
+	begin(g);
+	while ((n = next_ready(g))) {
+		run_node(n);
+		n->done = true;
+	}
+}
+
+static void decide(void *data)
+{
+	run_conditional(*(struct sim_node **)data);
+}
+
+static void assign_defaults(void *data)
+{
+	struct sim_graph *g = *(struct sim_graph **)data;
+
+	for (size_t i = 0; i < g->handle_count; i++)
+		if (g->handles[i].flags & ASSIGN_DEFAULT)
+			g->handles[i].value = g->handles[i].standard;
+}
+
+/* ---- in order on a stream ---- */
 
 static int queue_graph(struct sim_graph *g, void *stream);
 
@@ -172,6 +308,8 @@ static int queue_node(struct sim_node *n, void *stream)
 		return QUEUE(run_host, &n->params.host);
 	case GRAPH_CHILD:
 		return queue_graph(n->child, stream);
+	case GRAPH_CONDITIONAL:
+		return QUEUE(decide, &n);
 	case GRAPH_EVENT_RECORD:
 		return cuEventRecord(n->params.event, stream);
 	case GRAPH_WAIT_EVENT:
@@ -188,27 +326,16 @@ static int queue_node(struct sim_node *n, void *stream)
 	return 0;
 }
 
-static bool is_ready(const struct sim_node *n)
-{
-	for (size_t i = 0; i < n->edge_count; i++)
-		if (!n->edges[i].from->done)
-			return false;
-	return !n->done;
-}
-
 /* One node after the other, each after the nodes that it depends on. */
 static int queue_graph(struct sim_graph *g, void *stream)
 {
 	size_t left = g->count;
 	int r = 0;
 
-	for (struct sim_node *n = g->first; n; n = n->next)
-		n->done = false;
+	begin(g);
 	while (left && !r) {
-		struct sim_node *n = g->first;
+		struct sim_node *n = next_ready(g);
 
-		while (n && !is_ready(n))
-			n = n->next;
 		if (!n)
 			return SIM_INVALID_VALUE;
 		r = queue_node(n, stream);
@@ -224,7 +351,11 @@ int cuGraphLaunch(void *executable, void *stream)
 
 	SIM_ENTER();
 	g = get(executable, __func__);
-	return g ? queue_graph(g, stream) : SIM_INVALID_HANDLE;
+	if (!g)
+		return SIM_INVALID_HANDLE;
+	if (g->handle_count)
+		QUEUE(assign_defaults, &g);
+	return queue_graph(g, stream);
 }
 
 /* ---- changes ---- */
@@ -235,10 +366,12 @@ static struct sim_node *find(struct sim_graph *g, const void *node)
 	struct sim_node *found = NULL;
 
 	for (struct sim_node *n = g->first; n && !found; n = n->next) {
+		struct sim_graph *inner;
+
 		if (n->original == node)
 			found = n;
-		else if (n->child)
-			found = find(n->child, node);
+		for (unsigned i = 0; !found && (inner = graph_inner(n, i)); i++)
+			found = find(inner, node);
 	}
 	return found;
 }
@@ -302,7 +435,8 @@ static void take_params(struct sim_node *to, const struct sim_node *from)
 
 static bool is_alike(const struct sim_node *a, const struct sim_node *b)
 {
-	if (a->type != b->type || a->edge_count != b->edge_count)
+	if (a->type != b->type || a->edge_count != b->edge_count || a->handle != b->handle ||
+		a->condition != b->condition || a->body_count != b->body_count)
 		return false;
 	for (size_t i = 0; i < a->edge_count; i++)
 		if (graph_number(a->edges[i].from) != graph_number(b->edges[i].from))
@@ -316,10 +450,12 @@ static struct sim_node *differs(const struct sim_graph *to, const struct sim_gra
 	struct sim_node *a = to->first, *b = from->first, *in = NULL;
 
 	for (; a && b && !in; a = a->next, b = b->next) {
+		struct sim_graph *inner;
+
 		if (!is_alike(a, b))
 			in = b;
-		else if (a->child)
-			in = differs(a->child, b->child);
+		for (unsigned i = 0; !in && (inner = graph_inner(a, i)); i++)
+			in = differs(inner, graph_inner(b, i));
 	}
 	return in;
 }
@@ -329,9 +465,11 @@ static void take_all(struct sim_graph *to, const struct sim_graph *from)
 	struct sim_node *b = from->first;
 
 	for (struct sim_node *a = to->first; a; a = a->next, b = b->next) {
+		struct sim_graph *inner;
+
 		take_params(a, b);
-		if (a->child)
-			take_all(a->child, b->child);
+		for (unsigned i = 0; (inner = graph_inner(a, i)); i++)
+			take_all(inner, graph_inner(b, i));
 	}
 }
 
@@ -342,9 +480,15 @@ static int update(
 	if (to->count != from->count)
 		return UPDATE_FAILURE;
 	result->node = differs(to, from);
-	if (result->node)
+	if (result->node && result->node->type == GRAPH_CONDITIONAL)
+		result->result = NOT_SUPPORTED;
+	if (result->node || to->handle_count != from->handle_count)
 		return UPDATE_FAILURE;
 	take_all(to, from);
+	for (size_t i = 0; i < to->handle_count; i++) {
+		to->handles[i].standard = from->handles[i].standard;
+		to->handles[i].flags = from->handles[i].flags;
+	}
 	result->result = 0;
 	return 0;
 }

@@ -1,4 +1,5 @@
 /* Adding nodes of each kind, and their parameters. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "t/sim/device.h"
@@ -214,8 +215,10 @@ int cuGraphAddChildGraphNode(
 
 	SIM_ENTER();
 	g = graph_get(child, __func__);
-	if (!g || graph_is_strange(g))
+	if (!g)
 		return SIM_INVALID_VALUE;
+	if (graph_is_strange(g))
+		return SIM_NOT_SUPPORTED;
 	return add_child(node, graph, list, NULL, count, graph_copy(OBJECT_GRAPH, g), __func__);
 }
 
@@ -242,23 +245,49 @@ int cuGraphAddMemAllocNode(void **node, void *graph, dependencies list, size_t c
 int cuGraphConditionalHandleCreate(
 	uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags)
 {
+	struct sim_graph *g;
+
 	SIM_ENTER();
-	*handle = (uintptr_t)graph >> 4;
-	return graph_get(graph, __func__) ? 0 : SIM_INVALID_VALUE;
+	g = graph_get(graph, __func__);
+	if (!g)
+		return SIM_INVALID_VALUE;
+	if (!context || !object_get(OBJECT_CONTEXT, context, __func__))
+		return SIM_INVALID_CONTEXT;
+	g = graph_whole(g);
+	g->handles = realloc(g->handles, (g->handle_count + 1) * sizeof(*g->handles));
+	g->handles[g->handle_count] = (struct sim_handle){.standard = value, .flags = flags};
+	*handle = ++g->handle_count;
+	return 0;
 }
 
-static int add_conditional(void **node, void *graph, dependencies list, size_t count,
-	struct any_params *p, const char *function)
+static bool may_have(int condition, unsigned bodies)
 {
-	struct sim_graph *body;
-	int r = add(node, graph, list, NULL, count, GRAPH_CONDITIONAL, NULL, 0, function);
+	return bodies && (condition == SIM_SWITCH || bodies == 1 ||
+				 (condition == SIM_IF && bodies == 2));
+}
 
+static int add_conditional(void **node, void *graph, dependencies list, const uint64_t *edges,
+	size_t count, struct any_params *p, const char *function)
+{
+	struct sim_graph *g = graph_get(graph, function), *whole;
+	uint64_t handle = p->params.conditional.handle;
+	struct sim_node *n;
+	int r;
+
+	whole = g ? graph_whole(g) : NULL;
+	if (!whole || !handle || handle > whole->handle_count ||
+		whole->handles[handle - 1].used ||
+		!may_have(p->params.conditional.type, p->params.conditional.count))
+		return SIM_INVALID_VALUE;
+	r = add(node, graph, list, edges, count, GRAPH_CONDITIONAL, NULL, 0, function);
 	if (r)
 		return r;
-	body = graph_make(OBJECT_GRAPH);
-	body->owner = *node;
-	((struct sim_node *)*node)->child = body;
-	p->params.conditional.graphs = (void **)&((struct sim_node *)*node)->child;
+	n = *node;
+	n->handle = handle;
+	n->condition = p->params.conditional.type;
+	graph_add_bodies(n, p->params.conditional.count);
+	whole->handles[handle - 1].used = true;
+	p->params.conditional.graphs = (void **)n->bodies;
 	return 0;
 }
 
@@ -269,13 +298,15 @@ int cuGraphAddNode_v2(void **node, void *graph, dependencies list, const uint64_
 
 	SIM_ENTER();
 	if (params->type == GRAPH_CONDITIONAL)
-		return add_conditional(node, graph, list, count, params, __func__);
+		return add_conditional(node, graph, list, edges, count, params, __func__);
 	if (params->type != GRAPH_CHILD)
 		return add(node, graph, list, edges, count, params->type, &params->params,
 			sizeof(union graph_params), __func__);
 	child = graph_get(params->params.child.graph, __func__);
 	if (!child || child->owner)
 		return SIM_INVALID_VALUE;
+	if (child->handle_count)
+		return SIM_NOT_SUPPORTED;
 	if (!params->params.child.ownership)
 		child = graph_copy(OBJECT_GRAPH, child);
 	return add_child(node, graph, list, edges, count, child, __func__);

@@ -76,6 +76,16 @@ static void run_paint(const struct kernel_call *k)
 		shown[i] = k->b * i + k->c;
 }
 
+/* The condition of a is what is at b, which is c less from then on. */
+static void run_choose(const struct kernel_call *k)
+{
+	uint32_t *word = (uint32_t *)k->b;
+
+	memory_check(k->b, sizeof(*word), "choose");
+	*word -= k->c;
+	graph_set_condition(k->graph, k->a, *word);
+}
+
 /* takes a microseconds, in whole milliseconds */
 static void run_sleep(const struct kernel_call *k)
 {
@@ -131,6 +141,7 @@ static const struct kernel kernels[] = {
 	{"await", run_await},
 	{"sample", run_sample},
 	{"paint", run_paint},
+	{"choose", run_choose},
 };
 
 kernel_function *kernel_find(const char *name)

@@ -6,10 +6,13 @@
 
 #include <stdint.h>
 
+struct sim_graph;
+
 struct kernel_call {
 	uint64_t threads;
 	uint64_t a, b, c; /* parameters */
 	const void *context;
+	struct sim_graph *graph; /* an executable one, of which it is part; NULL */
 };
 
 typedef void kernel_function(const struct kernel_call *call);

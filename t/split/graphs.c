@@ -512,25 +512,6 @@ static void hold_allocating_executable(void)
 	OK(cuGraphDestroy(graph));
 }
 
-static void hold_conditional(void)
-{
-	/* CUgraphNodeParams of a conditional node */
-	struct {
-		int type, reserved[3];
-		uint64_t handle;
-		int kind;
-		unsigned count;
-		void **graphs, *context;
-		char rest[208];
-	} params = {.type = GRAPH_CONDITIONAL, .count = 1, .context = context};
-	void *graph, *node;
-
-	OK(cuGraphCreate(&graph, 0));
-	OK(cuGraphConditionalHandleCreate(&params.handle, graph, context, 0, 0));
-	OK(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &params));
-	add_kernel(params.graphs[0], NULL, scale, 0, 1, 1);
-}
-
 static void hold_user_object(void)
 {
 	void *graph, *executable, *object;
@@ -574,7 +555,6 @@ static const struct {
 } strange[] = {
 	{"allocation", hold_allocation},
 	{"allocating", hold_allocating_executable},
-	{"conditional", hold_conditional},
 	{"user", hold_user_object},
 	{"freed", hold_freed},
 	{"device", hold_device_launch},
