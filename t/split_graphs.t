@@ -70,10 +70,35 @@ refused() {
 
 refused allocation "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
 refused allocating "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
+export SIM_MACHINE_FILE=$scratch/machine
+echo "handles_from 5" >"$SIM_MACHINE_FILE"
+refused handle "it holds a CUDA graph with a node that is conditional, which cannot be restored"
+rm "$SIM_MACHINE_FILE"
 refused user "it holds a CUDA graph with a user object, which cannot be restored"
 refused freed "it holds a CUDA graph that uses memory at 0x[0-9a-f]+, which has been freed"
 refused device "it holds an executable CUDA graph for launches by device code, which cannot be restored"
 RUN_FLAGS="--gpu=on --drain-timeout=1"
 refused capture "it is capturing a stream into a graph"
+
+# A driver with other handles: seen before the program is ended, and at a restart.
+arena handles
+RUN_FLAGS=--gpu=on
+if launch "$split/conditional"; then
+	why="the driver here has other handles for conditional nodes of CUDA graphs: 5, it was 1"
+	echo "handles_from 5" >"$SIM_MACHINE_FILE"
+	: >ckpt.err
+	not_ok "other handles: tried, and the program runs on" quiet checkpoint -s
+	like "$(cat ckpt.err)" "$why" "and why"
+	rm "$SIM_MACHINE_FILE"
+	ok "a checkpoint with the same handles" freeze_away
+	echo "handles_from 5" >"$SIM_MACHINE_FILE"
+	: >restart.err
+	not_ok "a restart with others is refused" quiet restart_detached
+	like "$(cat restart.err)" "$why" "and why"
+	rm "$SIM_MACHINE_FILE"
+	restart_here && turn 2 && turn 3 && turn 4 && await -p "$sup" out '^ok$' >/dev/null && said_turns
+	result $? "and comes back with the same" || explain
+fi
+sweep 2 >/dev/null
 
 done_testing

@@ -2,8 +2,8 @@
  * graphs ROUNDS: graphs of all kinds of nodes that can be restored, in use the whole time while
  * they are checkpointed and restarted: built, captured on two streams with cuBLAS, cloned,
  * executable with their graph gone or changed since, updated node by node, as a whole and by
- * child. Prints what is in memory, and what the driver says of nodes by handles that were held
- * from the beginning.
+ * child; and with conditional nodes of all kinds, nested. Prints what is in memory, and what the
+ * driver says of nodes by handles that were held from the beginning.
  */
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -182,6 +182,142 @@ static void make_captured(void)
 	OK(cudaGraphDestroy(graph));
 }
 
+/* ---- conditional nodes ---- */
+
+/* A loop, in which one of two is chosen, and then one of three. */
+struct conditional {
+	cudaGraph_t graph, body;
+	cudaGraphNode_t inside; /* a step in the body of the loop */
+	cudaGraphExec_t exec;
+};
+
+static struct conditional held, gone, renewed;
+static uint32_t *control; /* rounds, which of two */
+
+__global__ void count_down(cudaGraphConditionalHandle loop, uint32_t *rounds)
+{
+	cudaGraphSetConditional(loop, --*rounds);
+}
+
+__global__ void begin(cudaGraphConditionalHandle which, uint32_t *control)
+{
+	control[0] = 2 + control[1] % 3;
+	cudaGraphSetConditional(which, control[1]++ % 2);
+}
+
+/* Its value is whatever it was unless it is set, as there is no default: set for each round. */
+__global__ void choose(cudaGraphConditionalHandle which, uint32_t *control)
+{
+	cudaGraphSetConditional(which, control[0] % 2);
+}
+
+template <typename... T>
+static cudaGraphNode_t add_single(
+	cudaGraph_t graph, cudaGraphNode_t after, void (*kernel)(T...), T... given)
+{
+	void *arguments[] = {&given...};
+	cudaKernelNodeParams k = {0};
+	cudaGraphNode_t node;
+
+	k.func = (void *)kernel;
+	k.gridDim = k.blockDim = dim3(1);
+	k.kernelParams = arguments;
+	OK(cudaGraphAddKernelNode(&node, graph, after ? &after : NULL, after != NULL, &k));
+	return node;
+}
+
+static CUgraph *add_conditional(CUgraph graph, CUgraphNode *node,
+	CUgraphConditionalHandle handle, CUgraphConditionalNodeType type, unsigned bodies)
+{
+	CUgraphNode after = *node;
+	CUgraphNodeParams p;
+
+	memset(&p, 0, sizeof(p));
+	p.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+	p.conditional.handle = handle;
+	p.conditional.type = type;
+	p.conditional.size = bodies;
+	DRIVER(cuCtxGetCurrent(&p.conditional.ctx));
+	DRIVER(cuGraphAddNode(node, graph, &after, NULL, 1, &p));
+	return p.conditional.phGraph_out;
+}
+
+static void fill_branches(CUgraph *branches)
+{
+	cudaGraph_t inner;
+	cudaGraphNode_t node;
+
+	add_step(branches[0], NULL, others, 3, 1);
+	OK(cudaGraphCreate(&inner, 0));
+	add_step(inner, NULL, words, 7, 7);
+	OK(cudaGraphAddChildGraphNode(&node, branches[1], NULL, 0, inner));
+	OK(cudaGraphDestroy(inner));
+	OK(cudaStreamBeginCaptureToGraph(
+		streams[0], branches[1], &node, NULL, 1, cudaStreamCaptureModeThreadLocal));
+	OK(cudaMemsetAsync(others, 6, 64, streams[0]));
+	step<<<COUNT / 256, 256, 0, streams[0]>>>(others, 5, 2);
+	OK(cudaStreamEndCapture(streams[0], &inner));
+}
+
+static void fill_loop(
+	struct conditional *c, cudaGraphConditionalHandle loop, cudaGraphConditionalHandle which)
+{
+	cudaGraphNode_t node;
+
+	c->inside = add_step(c->body, NULL, words, 3, 2);
+	node = add_single(c->body, c->inside, choose, which, control);
+	fill_branches(add_conditional(c->body, &node, which, CU_GRAPH_COND_TYPE_IF, 2));
+	add_single(c->body, node, count_down, loop, control);
+}
+
+static void build_conditional(struct conditional *c, uint32_t standard)
+{
+	cudaGraphConditionalHandle loop, two, three;
+	cudaGraphNode_t node;
+	CUgraph *cases;
+
+	OK(cudaGraphCreate(&c->graph, 0));
+	OK(cudaGraphConditionalHandleCreate(&loop, c->graph, 1, cudaGraphCondAssignDefault));
+	OK(cudaGraphConditionalHandleCreate(&two, c->graph));
+	OK(cudaGraphConditionalHandleCreate(
+		&three, c->graph, standard, cudaGraphCondAssignDefault));
+	node = add_single(c->graph, NULL, begin, two, control);
+	c->body = add_conditional(c->graph, &node, loop, CU_GRAPH_COND_TYPE_WHILE, 1)[0];
+	fill_loop(c, loop, two);
+	cases = add_conditional(c->graph, &node, three, CU_GRAPH_COND_TYPE_SWITCH, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		add_step(cases[i], NULL, others, 1, i + 100);
+}
+
+static void make_conditional(void)
+{
+	OK(cudaMalloc(&control, 8));
+	OK(cudaMemset(control, 0, 8));
+	for (struct conditional *c : {&held, &gone, &renewed}) {
+		build_conditional(c, 1);
+		OK(cudaGraphInstantiate(&c->exec, c->graph, 0));
+	}
+	OK(cudaGraphDestroy(gone.graph));
+}
+
+static void change_conditional(uint32_t i)
+{
+	uint32_t by = 3 + i % 4, plus = i;
+	void *arguments[] = {&words, &by, &plus};
+	const cudaKernelNodeParams k = kernel_params(arguments);
+	cudaGraphExecUpdateResultInfo result;
+	struct conditional c;
+
+	OK(cudaGraphExecKernelNodeSetParams(held.exec, held.inside, &k));
+	OK(cudaGraphNodeSetEnabled(held.exec, held.inside, i % 5 != 0));
+	if (i % 2)
+		return;
+	build_conditional(&c, i / 2 % 4);
+	OK(cudaGraphExecUpdate(renewed.exec, c.graph, &result));
+	OK(cudaGraphDestroy(c.graph));
+	OK(cudaGraphExecKernelNodeSetParams(renewed.exec, renewed.inside, &k));
+}
+
 /* ---- a round ---- */
 
 static void change(uint32_t i)
@@ -215,14 +351,17 @@ static void show(uint32_t i)
 	enum cudaGraphNodeType type;
 	cudaKernelNodeParams k;
 	size_t n = 16;
-	int held = 0;
+	int known = 0;
 
 	OK(cudaGraphGetNodes(built, nodes, &n));
 	for (size_t j = 0; j < n; j++)
-		held += nodes[j] == set_node || nodes[j] == step_node || nodes[j] == copy_node;
+		known += nodes[j] == set_node || nodes[j] == step_node || nodes[j] == copy_node;
+	n = 16;
+	OK(cudaGraphGetNodes(held.body, nodes, &n));
+	known += n == 4 && nodes[0] == held.inside;
 	OK(cudaGraphNodeGetType(inner_node, &type));
 	OK(cudaGraphKernelNodeGetParams(step_node, &k));
-	printf("%u %08x %zu %d %d %u %llu\n", i, checksum(), n, held, type,
+	printf("%u %08x %zu %d %d %u %llu\n", i, checksum(), n, known, type,
 		*(uint32_t *)k.kernelParams[1], calls);
 	fflush(stdout);
 }
@@ -260,6 +399,7 @@ int main(int argc, char **argv)
 	build();
 	build_parent();
 	make_captured();
+	make_conditional();
 	for (unsigned i = 0; i < rounds; i++) {
 		run(built_exec);
 		run(captured_exec);
@@ -267,7 +407,11 @@ int main(int argc, char **argv)
 		run(parent_exec);
 		run(copy_exec);
 		run(updated_exec);
+		run(held.exec);
+		run(gone.exec);
+		run(renewed.exec);
 		change(i);
+		change_conditional(i);
 		if (i % (rounds / 20 ? rounds / 20 : 1) == 0)
 			show(i);
 	}

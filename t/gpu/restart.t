@@ -14,7 +14,7 @@ compile state "$gpu/state.cu" & compile state-shared "$gpu/state.cu" -cudart sha
 compile streams "$gpu/streams.cu" & compile numbers "$gpu/numbers.cu" &
 compile numbers-shared "$gpu/numbers.cu" -cudart shared &
 compile kept "$gpu/kept.cu" -lcuda & compile heap "$gpu/heap.cu" &
-compile managed "$gpu/managed.cu" & compile graphs "$gpu/graphs.cu" -lcublas -lcuda &
+compile managed "$gpu/managed.cu" & compile graphs "$gpu/graphs.cu" -rdc=true -lcudadevrt -lcublas -lcuda &
 compile textures "$gpu/textures.cu" -lcuda &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &

@@ -256,7 +256,7 @@ int cuGraphConditionalHandleCreate(
 	g = graph_whole(g);
 	g->handles = realloc(g->handles, (g->handle_count + 1) * sizeof(*g->handles));
 	g->handles[g->handle_count] = (struct sim_handle){.standard = value, .flags = flags};
-	*handle = ++g->handle_count;
+	*handle = g->handle_count++ + strtoul(sim_machine("handles_from", "1"), NULL, 10);
 	return 0;
 }
 

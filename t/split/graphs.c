@@ -512,6 +512,16 @@ static void hold_allocating_executable(void)
 	OK(cuGraphDestroy(graph));
 }
 
+/* On a driver that does not number them from 1 on. */
+static void hold_handle(void)
+{
+	uint64_t handle;
+	void *graph;
+
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphConditionalHandleCreate(&handle, graph, context, 0, 0));
+}
+
 static void hold_user_object(void)
 {
 	void *graph, *executable, *object;
@@ -555,6 +565,7 @@ static const struct {
 } strange[] = {
 	{"allocation", hold_allocation},
 	{"allocating", hold_allocating_executable},
+	{"handle", hold_handle},
 	{"user", hold_user_object},
 	{"freed", hold_freed},
 	{"device", hold_device_launch},
