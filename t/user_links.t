@@ -55,6 +55,18 @@ elif kind == 'thread':
 elif kind == 'fifo':
     os.mkfifo('d/thing')
     held = os.open('d/thing', os.O_RDWR)
+elif kind == 'unlinked fifo':
+    os.mkfifo('d/thing')
+    held = os.open('d/thing', os.O_RDWR)
+    os.write(held, b'secret')
+    os.unlink('d/thing')
+elif kind == 'unlinked file':
+    held = os.open('d/thing', os.O_RDWR | os.O_CREAT)
+    os.unlink('d/thing')
+elif kind == 'removed directory':
+    os.mkdir('d/thing')
+    held = os.open('d/thing', os.O_RDONLY)
+    os.rmdir('d/thing')
 elif kind == 'mapping':
     with open('d/thing', 'w+b') as file:
         file.write(b'mapped')
@@ -79,6 +91,8 @@ elif kind == 'socket':
     held.listen()
 print('ready', flush=True)
 signal.sigwait({signal.SIGUSR1})
+if kind == 'unlinked fifo' and os.read(held, 100) != b'secret':
+    sys.exit('the FIFO has other bytes')
 print('ok', flush=True)
 END
 
@@ -263,6 +277,40 @@ for kind in roots bound; do
 		"socket $([ $kind = roots ] && echo 0 || echo "$user") " "$kind: the socket is in the directory that was there"
 	sweep >/dev/null
 done
+
+# What has no name is not made where such a link leads for the moment.
+for kind in 'unlinked fifo' 'unlinked file' 'removed directory'; do
+	ok "$kind: a program that has one is saved" hold "$kind" || explain
+	rm roots/thing
+	link_there
+	before=$(looks)
+	ok "$kind: it comes back" restart_here || explain
+	is "$(looks)" "$before" "$kind: a link of the user's leads it nowhere"
+	unlike "$(find "/proc/$(program_of "$sup")/fd" -printf '%l\n')" "/roots/" "$kind: nor is it there without a name"
+	finish
+	is "$status $(tail -n 1 out)" "0 ok" "$kind: and the program is whole" || explain
+	sweep >/dev/null
+done
+
+# Nor does another user, who has put a FIFO into the place of the one that has just been made, get what is in it.
+hold 'unlinked fifo'
+result $? "a FIFO meanwhile: a program that has removed one is saved" || explain
+LD_PRELOAD=$build/t/swap.so TRECR_SWAP_FIFO=$PWD/d/other restart_here
+result $? "a FIFO meanwhile: it comes back" || explain
+is "$(stat -c '%F %u' d/other) $(timeout 5 dd if=d/other iflag=nonblock 2>/dev/null)" "fifo 65534 " \
+	"a FIFO meanwhile: another user's has nothing of the program"
+finish
+is "$status $(tail -n 1 out)" "0 ok" "a FIFO meanwhile: and the program is whole" || explain
+sweep >/dev/null
+
+# A directory of root's that the user gives the name of a temporary one keeps what is in it.
+hold socket
+result $? "temporary: a program that has renamed a socket is saved" || explain
+mv roots d/roots
+LD_PRELOAD=$build/t/swap.so TRECR_SWAP_TEMPORARY=roots trecr-restart -D ck </dev/null >restart.out 2>restart.err
+ok "temporary: a directory of root's has its name when it is to be removed" [ -n "$(find d -path 'd/.trecr-*.was')" ] || explain
+is "$(cat d/.trecr-*/thing 2>&1)" "what is root's alone" "temporary: what is in that stays" || explain
+sweep >/dev/null
 
 # Names that lead up lead nowhere else while root binds apart, nor when what that took is removed.
 for kind in up far; do

@@ -16,6 +16,7 @@
 #include "supervisor/fd/hugetlb_file.h"
 #include "supervisor/fd/object_kinds.h"
 #include "supervisor/fd/shm_file.h"
+#include "supervisor/fd/trusted_path.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -168,14 +169,15 @@ int fd_create_unlinked(const char *dir)
 
 int fd_make_unlinked(const struct image *job, const struct image_object *o, struct err *e)
 {
-	const char *name = image_string(job, o->name);
-	cleanup_free char *dir = xstrdup(name);
-	char *slash = strrchr(dir, '/');
+	const char *name = image_string(job, o->name), *slash = strrchr(name, '/');
 	int fd = -1;
 
 	if (slash) {
-		*slash = 0;
-		fd = fd_create_unlinked(dir);
+		cleanup_free char *dir = xasprintf("%.*s", (int)(slash + 1 - name), name);
+		cleanup_fd int in = fd_open_trusted(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		cleanup_free char *link = xasprintf("/proc/self/fd/%d", in);
+
+		fd = in < 0 ? -1 : fd_create_unlinked(link);
 	}
 	if (fd >= 0 && fd_huge_shift(fd) != o->flags) {
 		close(fd);

@@ -94,9 +94,16 @@ static int open_below(int directory, const char *name)
 	return fd < 0 ? openat(directory, name, flags) : fd;
 }
 
-/* All in the directory that is open as @fd (consumed). Never by a path, in which others might
+static bool is_socket(int directory, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode);
+}
+
+/* All in the directory that is open as @fd (consumed), or the sockets. Never by a path, in which others might
  * put a link to somewhere else; what cannot be removed is empty directories of ours. */
-static void remove_contents(int fd)
+static void remove_contents(int fd, bool sockets_only)
 {
 	DIR *dir = fdopendir(fd);
 	struct dirent *entry;
@@ -110,11 +117,12 @@ static void remove_contents(int fd)
 
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (!unlinkat(dirfd(dir), entry->d_name, 0))
+		if ((!sockets_only || is_socket(dirfd(dir), entry->d_name)) &&
+			!unlinkat(dirfd(dir), entry->d_name, 0))
 			continue;
 		below = open_below(dirfd(dir), entry->d_name);
 		if (below >= 0)
-			remove_contents(below);
+			remove_contents(below, sockets_only);
 		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
 	}
 	closedir(dir);
@@ -129,7 +137,9 @@ static int open_above(const char *path)
 	return fd < 0 ? fd_open_trusted(path, flags) : fd;
 }
 
-static void remove_all(char *path)
+/* @sockets_only: it is in a directory where another user can give it another name, and its name to another
+ * directory of ours: we put nothing but sockets there. */
+static void remove_all(char *path, bool sockets_only)
 {
 	const char *name = strrchr(path, '/') + 1;
 	cleanup_free char *above = xasprintf("%.*s", (int)(name - path), path);
@@ -139,7 +149,7 @@ static void remove_all(char *path)
 	if (in >= 0 && fd < 0 && errno != EEXIST)
 		fd = open_own(in, name);
 	if (fd >= 0) {
-		remove_contents(fd);
+		remove_contents(fd, sockets_only);
 		(void)unlinkat(in, name, AT_REMOVEDIR);
 	}
 	free(path);
@@ -158,7 +168,7 @@ void fd_remove_temporary_directories(
 		const char *file = image_string(job, s[i].directory);
 
 		if (s[i].flags & IMAGE_SOCKET_MOVED && strchr(file, '/'))
-			remove_all(path_beside(file, name));
+			remove_all(path_beside(file, name), true);
 	}
-	remove_all(path_of(name));
+	remove_all(path_of(name), false);
 }

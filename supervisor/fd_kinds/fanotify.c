@@ -206,11 +206,13 @@ static int add_mark(int fd, const struct mark *m, const char *path, struct err *
 	uint64_t ignored = m->flags & FAN_MARK_IGNORE
 				   ? m->ignored
 				   : m->ignored & ~(uint64_t)(FAN_ONDIR | FAN_EVENT_ON_CHILD);
+	cleanup_fd int at = fd_open_trusted(path, O_PATH | O_CLOEXEC);
+	cleanup_free char *link = xasprintf("/proc/self/fd/%d", at);
 
-	if ((m->mask && fanotify_mark(fd, flags, m->mask, AT_FDCWD, path)) ||
+	if (at < 0 || (m->mask && fanotify_mark(fd, flags, m->mask, AT_FDCWD, link)) ||
 		(ignored && fanotify_mark(fd,
 				    flags | ignore | (m->flags & FAN_MARK_IGNORED_SURV_MODIFY),
-				    ignored, AT_FDCWD, path)))
+				    ignored, AT_FDCWD, link)))
 		return err_set(e, errno, "cannot watch %s (fanotify)", path);
 	return 0;
 }

@@ -299,14 +299,19 @@ static int open_file(const struct fd_restore *r, const char *name)
 static int add_watch(void *context, int wd, uint32_t mask, const char *name, struct err *e)
 {
 	struct watching *w = context;
+	int link = mask & IN_DONT_FOLLOW ? O_NOFOLLOW : 0;
+	cleanup_fd int named =
+		name[0] == '/' ? fd_open_trusted(name, O_PATH | O_CLOEXEC | link) : -1;
 	cleanup_free char *path =
-		name[0] == '/' ? xstrdup(name)
-			       : xasprintf("/proc/self/fd/%d", open_file(w->r, name));
+		xasprintf("/proc/self/fd/%d", name[0] == '/' ? named : open_file(w->r, name));
 	char events[4096];
 	int got;
 
+	if (name[0] == '/' && named < 0)
+		return err_set(e, errno, "cannot watch %s", name);
 	inotify_set_next(w->fd, wd);
-	while ((got = inotify_add_watch(w->fd, path, mask)) < wd) {
+	/* The link in /proc is followed, which leads to what is open, if that is a link, too. */
+	while ((got = inotify_add_watch(w->fd, path, mask & ~IN_DONT_FOLLOW)) < wd) {
 		if (got < 0)
 			return err_set(e, errno, "cannot watch %s", name);
 		/* That makes an event. */

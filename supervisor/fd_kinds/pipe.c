@@ -346,28 +346,38 @@ static int open_both(const char *path, struct err *e)
 	return fd < 0 ? err_set(e, errno, "cannot open %s", path) : fd;
 }
 
+/* A FIFO in @directory, whose name is gone again. Who may make files there may have put another into its place
+ * meanwhile: it must be one that nobody else can open. -1 and errno. */
+static int make_fifo_in(const char *directory, const char *name)
+{
+	cleanup_fd int in = fd_open_trusted(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int at = -1, fd = -1;
+	cleanup_free char *link = NULL;
+	struct stat st;
+
+	if (in < 0 || mkfifoat(in, name, 0600))
+		return -1;
+	at = openat(in, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	link = xasprintf("/proc/self/fd/%d", at);
+	if (at >= 0 && !fstat(at, &st) && S_ISFIFO(st.st_mode) && st.st_uid == geteuid() &&
+		!(st.st_mode & 077))
+		fd = fd_reopen(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	else
+		errno = EEXIST;
+	return unlinkat(in, name, 0) ? -1 : steal_fd(&fd);
+}
+
 /* In the directory where it was if that can be, else in the one for what is temporary. */
 static int make_unlinked_fifo(
 	struct fd_restore *r, const struct image_description *x, struct err *e)
 {
 	const char *was = image_string(r->job, x->path), *slash = strrchr(was, '/');
-	cleanup_free char *path = xasprintf(
-		"%.*s/%s", slash ? (int)(slash - was) : 0, was, r->options->temporary_name);
-	int fd;
+	cleanup_free char *above = xasprintf("%.*s", slash ? (int)(slash + 1 - was) : 0, was);
+	int fd = slash ? make_fifo_in(above, r->options->temporary_name) : -1;
 
-	if (mkfifo(path, 0600)) {
-		free(path);
-		path = xasprintf("%s/%s", temporary_directory(), r->options->temporary_name);
-		if (mkfifo(path, 0600))
-			return err_set(e, errno, "cannot create a FIFO %s", path);
-	}
-	fd = open_both(path, e);
-	if (unlink(path) && fd >= 0) {
-		err_set(e, errno, "cannot remove the FIFO %s", path);
-		close(fd);
-		return -1;
-	}
-	return fd;
+	if (fd < 0)
+		fd = make_fifo_in(temporary_directory(), r->options->temporary_name);
+	return fd < 0 ? err_set(e, errno, "cannot create a FIFO for the removed %s", was) : fd;
 }
 
 static struct fd_made *make_fifo(

@@ -12,6 +12,7 @@
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/objects_dump.h"
+#include "supervisor/fd/trusted_path.h"
 #include "supervisor/fd_kinds/fd_kinds.h"
 
 #define DELETED " (deleted)"
@@ -150,7 +151,7 @@ static int make_top(
 
 	if (slash) {
 		slash[slash == above] = 0;
-		*in = open(above, flags);
+		*in = fd_open_trusted(above, flags);
 		fd = *in < 0 ? -1 : make_in(r, *in, number, p);
 	}
 	if (fd < 0 && p->in < 0) {

@@ -3,8 +3,10 @@
  * each bind(2) to the socket file TRECR_SWAP it puts a symbolic link to TRECR_SWAP_FOR there. The
  * directory TRECR_SWAP_DIRECTORY it replaces by such a link, of the same owner, when a file in it
  * has been written (fsync(2)), root is about to bind a socket in it, or any file is about to be renamed,
- * or it is about to be read itself. The file TRECR_SWAP_FILE it makes, for anybody to write to, when that is about to
- * be made anew.
+ * or it is about to be read itself. In the place of a temporary directory (.trecr-*) that is opened again it puts the
+ * directory TRECR_SWAP_TEMPORARY that lies beside it. In the place of a FIFO that has just been made by a temporary
+ * name it puts one for anybody to read, which is the file TRECR_SWAP_FIFO, too. The file TRECR_SWAP_FILE it makes, for
+ * anybody to write to, when that is about to be made anew.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -116,9 +118,43 @@ static void make_file(const char *path)
 		abort();
 }
 
+static bool is_temporary(const char *name)
+{
+	return !strncmp(name, ".trecr-", 7);
+}
+
+static void swap_temporary(int in, const char *name)
+{
+	const char *other = getenv("TRECR_SWAP_TEMPORARY");
+	char was[256];
+
+	snprintf(was, sizeof(was), "%s.was", name);
+	if (!other || syscall(SYS_faccessat, in, other, F_OK))
+		return;
+	if (syscall(SYS_renameat, in, name, in, was) ||
+		syscall(SYS_renameat, in, other, in, name))
+		abort();
+}
+
+int mkfifoat(int in, const char *name, mode_t mode)
+{
+	const char *other = getenv("TRECR_SWAP_FIFO");
+	int r = syscall(SYS_mknodat, in, name, S_IFIFO | mode, 0);
+
+	if (r || !other || !is_temporary(name))
+		return r;
+	unsetenv("TRECR_SWAP_FIFO"); /* another is tried then */
+	if (unlinkat(in, name, 0) || syscall(SYS_mknodat, AT_FDCWD, other, S_IFIFO | 0600, 0) ||
+		chown(other, 65534, 65534) || chmod(other, 0666) ||
+		linkat(AT_FDCWD, other, in, name, 0))
+		abort();
+	return 0;
+}
+
 int openat64(int in, const char *name, int flags, ...)
 {
 	const char *path = getenv("TRECR_SWAP_FILE");
+	static unsigned opened;
 	mode_t mode = 0;
 	va_list ap;
 
@@ -129,6 +165,8 @@ int openat64(int in, const char *name, int flags, ...)
 	}
 	if (path && (flags & O_EXCL) && !strcmp(strrchr(path, '/') + 1, name))
 		make_file(path);
+	if (is_temporary(name) && flags & O_DIRECTORY && opened++)
+		swap_temporary(in, name);
 	return syscall(SYS_openat, in, name, flags, mode);
 }
 
