@@ -48,6 +48,42 @@ sweep >/dev/null
 unset VICTIM_MAY_LOSE
 unset -f trecr-run
 
+# A restart makes a file without a name in a directory that is watched, which the program does not see.
+arena unnamed
+cat >watch.py <<-'END'
+	import ctypes, os, signal, struct
+	libc = ctypes.CDLL(None, use_errno=True)
+	os.mkdir('watched')
+	written = open('watched/written', 'w+')
+	written.write('kept'), written.flush()
+	read = open('watched/written')
+	os.unlink('watched/written')
+	events = libc.inotify_init1(os.O_NONBLOCK)
+	if libc.inotify_add_watch(events, b'watched', 0xfff) < 0:
+	    raise OSError(ctypes.get_errno(), 'inotify_add_watch')
+	signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+	print('ready', flush=True)
+	signal.sigwait({signal.SIGUSR1})
+	try:
+	    while True:
+	        data, at = os.read(events, 65536), 0
+	        while at < len(data):
+	            _, mask, _, size = struct.unpack_from('iIII', data, at)
+	            name = data[at + 16:at + 16 + size].rstrip(b'\0')
+	            if name:
+	                print(hex(mask), name)
+	            at += 16 + size
+	except BlockingIOError:
+	    print(read.read(), flush=True)
+END
+if ! have python3; then
+	skip "a file without a name that a restart makes is not seen by a watch" "no python3"
+else
+	launch python3 watch.py && freeze_away && restart_detached && freeze_away && restart_here && finish
+	is "$status $(sed 1d out | xargs)" "0 kept" "a file without a name that a restart makes is not seen by a watch" || explain
+	sweep >/dev/null
+fi
+
 # A tree with a thousand of directories, by a program that works elsewhere.
 if have inotifywait; then
 	arena tree

@@ -315,9 +315,22 @@ static int set_owner_and_mode(const struct fd_restore *r, uint32_t description, 
 
 int fd_made_finish(struct fd_restore *r, struct err *e)
 {
-	for (uint32_t n = 1; n <= r->object_count; n++)
-		if (r->made[n - 1].fd >= 0 && finish_object(r, n, r->made[n - 1].fd, e))
+	for (uint32_t n = 1; n <= r->object_count; n++) {
+		struct fd_made *made = &r->made[n - 1];
+
+		if (made->fd >= 0 && finish_object(r, n, made->fd, e))
 			return -1;
+		/* Its descriptions were made by opening it again. */
+		if (r->objects[n - 1].kind == IMAGE_OBJECT_UNLINKED && !made->mapped) {
+			util_close(&made->fd);
+			made->fd = -1;
+		}
+	}
+	return 0;
+}
+
+int fd_owners_finish(struct fd_restore *r, struct err *e)
+{
 	for (size_t i = 0; i < r->description_count; i++)
 		if (set_owner_and_mode(r, i, e))
 			return -1;

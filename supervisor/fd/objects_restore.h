@@ -35,8 +35,12 @@ int fd_contents_to_file(
 int fd_object_contents(
 	struct fd_restore *r, uint32_t number, uint64_t size, struct buf *out, struct err *e);
 
-/* Give all objects their final modes and seals, when nothing has to be opened any more. */
+/* Give all objects their final modes and seals, when nothing has to be opened any more; files without
+ * a name that are not mapped are kept by descriptions alone then. */
 int fd_made_finish(struct fd_restore *r, struct err *e);
+
+/* Pipes and sockets get theirs. */
+int fd_owners_finish(struct fd_restore *r, struct err *e);
 
 /* Whether @process maps object @number shared, and can write to it, or could after mprotect(2). */
 bool fd_maps_writable(const struct image *process, uint32_t number);

@@ -199,13 +199,17 @@ static int restore_all(struct fd_restore *r, struct err *e)
 	if (sysv_restore(r, e) || make_shm_files(r, e) || fd_removed_make(r, e) ||
 		restore_descriptions(r, FD_FIRST, e) || fd_epolls_begin(r, e) ||
 		socket_restore_begin(r, e) || restore_descriptions(r, FD_BESIDE_OTHERS, e) ||
-		restore_descriptions(r, FD_LATE, e) || restore_descriptions(r, FD_LAST, e) ||
-		fd_inotifies_watch(r, e) || socket_restore_finish(r, e) || fd_epolls_fire(r, e))
+		restore_descriptions(r, FD_LATE, e) || restore_descriptions(r, FD_LAST, e))
 		return -1;
 	for (uint32_t n = 1; n <= r->object_count; n++)
 		if (r->made[n - 1].mapped && !fd_made_get(r, n, e))
 			return -1;
-	return fd_ptys_finish(r, e) || fd_made_finish(r, e) ? -1 : 0;
+	/* Watches are to see nothing of what files without a name get in their directories. */
+	return fd_made_finish(r, e) || fd_inotifies_watch(r, e) ||
+			       socket_restore_finish(r, e) || fd_epolls_fire(r, e) ||
+			       fd_ptys_finish(r, e) || fd_owners_finish(r, e)
+		       ? -1
+		       : 0;
 }
 
 /* In a trial: numbers are taken, and there is something to be mapped. */
