@@ -50,7 +50,7 @@ int cuda_verify_globals(const struct object *o, const void *context);
 /* The same of a copy, as far as their places are empty. 1: they are; 0: they are not. */
 int cuda_globals_match(const struct object *o, const void *context);
 int cuda_replay_events(struct cuda_state *s);
-int cuda_replay_graphs(struct cuda_state *s); /* with the memory that copies name */
+int cuda_replay_graphs(struct cuda_state *s);    /* with the memory that copies name */
 int cuda_try_graphs(const struct cuda_state *s); /* what there is without that */
 int cuda_replay_threads(struct cuda_state *s);
 /* Lists are by the driver's handles, which are others now. */

@@ -179,7 +179,8 @@ static int add_child(void *graph, struct graph_node *n)
 {
 	void *child = NULL;
 
-	if (make_graph(n->inner[0], &child) || add_by("cuGraphAddChildGraphNode", graph, n, child))
+	if (make_graph(n->inner[0], &child) ||
+		add_by("cuGraphAddChildGraphNode", graph, n, child))
 		return -1;
 	return take_child(n) || destroy_graph(child) ? -1 : 0;
 }

@@ -38,8 +38,8 @@ static int save_edges(
 	return count < 0 || (count && (!n->dependencies || !n->edges)) ? -1 : 0;
 }
 
-static int save_node(struct cuda_state *s, struct graph_node *n, const struct graph_index *index,
-	struct graph_conditional *conditionals)
+static int save_node(struct cuda_state *s, struct graph_node *n,
+	const struct graph_index *index, struct graph_conditional *conditionals)
 {
 	int r = CUDA(cuGraphNodeGetType, (void *, uint32_t *))(n->real, &n->type);
 

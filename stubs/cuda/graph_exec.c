@@ -154,7 +154,9 @@ static int copy_node(void *to, void *from)
 static int copy_graph(void *to, void *from)
 {
 	struct graph_list a, b = {0};
-	int r = graph_list_nodes(to, &a) || graph_list_nodes(from, &b) || a.count != b.count ? -1 : 0;
+	int r = graph_list_nodes(to, &a) || graph_list_nodes(from, &b) || a.count != b.count
+			? -1
+			: 0;
 
 	for (size_t i = 0; i < a.count && !r; i++)
 		r = copy_node(a.list[i], b.list[i]);

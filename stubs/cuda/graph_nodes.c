@@ -340,8 +340,8 @@ static void note_added(struct node_params *p, void *node, void *graph)
 		child_added(graph_argument(CUDA_GRAPH, p->params.child.graph), whole,
 			p->params.child.ownership == MOVE);
 	if (p && p->type == GRAPH_CONDITIONAL)
-		graph_conditional_added(&p->params.conditional,
-			graph_argument(CUDA_GRAPH_NODE, node), whole);
+		graph_conditional_added(
+			&p->params.conditional, graph_argument(CUDA_GRAPH_NODE, node), whole);
 }
 
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,

@@ -248,7 +248,8 @@ struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph)
 
 	copy->original = graph;
 	copy->handle_count = graph->handle_count;
-	copy->handles = memcpy(malloc(size + 1), graph->handles ? graph->handles : (void *)"", size);
+	copy->handles =
+		memcpy(malloc(size + 1), graph->handles ? graph->handles : (void *)"", size);
 	copy_inside(copy, graph);
 	return copy;
 }

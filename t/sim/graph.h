@@ -37,7 +37,7 @@ struct sim_node {
 	int condition; /* enum sim_condition */
 	struct sim_graph **bodies;
 	unsigned body_count;
-	struct sim_edge *edges;  /* what it depends on */
+	struct sim_edge *edges; /* what it depends on */
 	size_t edge_count;
 	struct sim_node *original; /* what it is a clone of */
 	bool disabled, done;

@@ -16,8 +16,8 @@
 /* CUgraphInstantiateResult */
 #define INSTANTIATE_ERROR 1
 #define HANDLE_UNUSED     5
-#define ALL_FLAGS        15
-#define UPLOAD           2
+#define ALL_FLAGS         15
+#define UPLOAD            2
 
 /* CUDA_GRAPH_INSTANTIATE_PARAMS */
 struct instantiate_params {
@@ -60,8 +60,8 @@ static bool has_unused(const struct sim_graph *g)
 	return false;
 }
 
-static int instantiate(void **executable, void *graph, uint64_t flags, int *result,
-	const char *function)
+static int instantiate(
+	void **executable, void *graph, uint64_t flags, int *result, const char *function)
 {
 	struct sim_graph *g = graph_get(graph, function), *copy;
 

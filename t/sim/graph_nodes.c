@@ -262,8 +262,8 @@ int cuGraphConditionalHandleCreate(
 
 static bool may_have(int condition, unsigned bodies)
 {
-	return bodies && (condition == SIM_SWITCH || bodies == 1 ||
-				 (condition == SIM_IF && bodies == 2));
+	return bodies &&
+	       (condition == SIM_SWITCH || bodies == 1 || (condition == SIM_IF && bodies == 2));
 }
 
 static int add_conditional(void **node, void *graph, dependencies list, const uint64_t *edges,
