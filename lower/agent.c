@@ -49,12 +49,40 @@ int agent_check_wanted(void)
 	return agent_fail("the request was cancelled");
 }
 
+/* 0, or -1: nobody can be told. */
+static int answer(uint32_t number)
+{
+	const uint64_t one = 1;
+
+	__atomic_store_n(&table->order.done, number, __ATOMIC_RELEASE);
+	return write(table->done_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -1;
+}
+
+static int is_of_restart(uint32_t request)
+{
+	return request == LOWER_REPLAY || request == LOWER_REPLAY_REST || request == LOWER_TRY;
+}
+
+void agent_ended(int status)
+{
+	const struct lower_order *o = &table->order;
+
+	if (!is_of_restart(o->request))
+		return;
+	agent_fail("the library gives up with exit status %d, and has said why on standard "
+		   "error",
+		status);
+	if (answer(__atomic_load_n(&o->number, __ATOMIC_ACQUIRE)))
+		return;
+	for (;;)
+		pause();
+}
+
 /* A descriptor that the program has closed ends this thread; the supervisor sees that there is
  * no answer. */
 static void *serve_orders(void *argument)
 {
 	struct lower_order *o = &table->order;
-	const uint64_t one = 1;
 	uint32_t number;
 	uint64_t count;
 	ssize_t n;
@@ -74,8 +102,7 @@ static void *serve_orders(void *argument)
 		o->result = LOWER_FAILED;
 		if (!orders_carry_out(o))
 			o->result = LOWER_OK;
-		__atomic_store_n(&o->done, number, __ATOMIC_RELEASE);
-		if (write(table->done_fd, &one, sizeof(one)) != sizeof(one))
+		if (answer(number))
 			return NULL;
 	}
 }

@@ -37,6 +37,8 @@ void heap_mapped(uintptr_t start, size_t size)
  * with its functions for that, and with what is in the buffers of its files. */
 void exit(int status)
 {
+	if (is_agent)
+		agent_ended(status);
 	if (upper_thread)
 		table->exit(status);
 	for (;;)

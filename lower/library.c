@@ -145,5 +145,5 @@ int library_load(struct lower_library *library)
 		library->targets[i] = target ? target : library->missing;
 	}
 	remember_handle(handle);
-	return 0;
+	return openmpi_is(handle) ? 1 : 0;
 }

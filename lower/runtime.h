@@ -40,7 +40,7 @@ int share_fetch(const struct share_request *request, struct share_reply *reply, 
  * driver's result; *@fd is for the caller to close, -1: none. */
 int cuda_share(const struct share_request *request, struct share_reply *reply, int *fd);
 
-/* Fill @library's targets. 0 or -ENOENT (then it is not there or does not load). */
+/* Fill @library's targets. 1: it has Open MPI's ABI; 0: any other; or -ENOENT (then it is not there or does not load). */
 int library_load(struct lower_library *library);
 
 /* The function @name of one of the libraries loaded so. NULL: none has it. */
@@ -76,6 +76,9 @@ int agent_fail_for(int why, const char *format, ...) __attribute__((format(print
 /* 0; or -1 when the order is not waited for any more: threads of the upper half may run again.
  */
 int agent_check_wanted(void);
+
+/* On that thread: the library ends the process with @status. Returns unless a restart is under way, which is told, and ends it. */
+void agent_ended(int status);
 
 /* This thread carries out orders. */
 extern __thread int is_agent;

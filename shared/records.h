@@ -21,6 +21,8 @@
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
 #define RECORDS_VERSION 12
 
+#define RECORDS_CHUNK   (2ul << 20) /* bytes of the arena that are mapped together */
+
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192
 
@@ -87,7 +89,8 @@ enum mpi_abi {
 };
 
 /* At RECORDS_LAUNCHER. Variables of the launcher that begins a restart (launcher_variables.h), for
- * info.restart to put in the place of its variables in records_start. */
+ * info.restart to put in the place of its variables in records_start. In a process that has no lower half yet the supervisor
+ * maps the arena's first chunk for it, and all else there is zero. */
 struct records_launcher {
 	uint32_t given; /* not 0: they are to be taken */
 	uint32_t size;

@@ -8,13 +8,26 @@
 #include "shared/raw.h"
 #include "shared/records.h"
 
-#define RECORDS_CHUNK (2ul << 20)
+/* The chunk at @at is there already. */
+static inline int records_chunk_is_mapped(uint64_t at)
+{
+	return !raw_failed(raw(SYS_madvise, at, 4096, MADV_NORMAL));
+}
+
+/* Children of fork(2) do not get what is in the chunk at @at. 0 or -1. */
+static inline int records_wipe_in_children(uint64_t at)
+{
+	uint64_t wiped = at < RECORDS_LIVE ? RECORDS_LIVE : at;
+
+	return raw_failed(raw(SYS_madvise, wiped, at + RECORDS_CHUNK - wiped, MADV_WIPEONFORK))
+		       ? -1
+		       : 0;
+}
 
 /* More of the arena, from @offset in its window on. 0 or -1. */
 static inline int records_map_chunk(uint64_t offset)
 {
 	uint64_t at = RECORDS_WINDOW + offset;
-	uint64_t wiped = at < RECORDS_LIVE ? RECORDS_LIVE : at;
 	long r = raw(SYS_mmap, at, RECORDS_CHUNK, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -23,9 +36,7 @@ static inline int records_map_chunk(uint64_t offset)
 			raw(SYS_munmap, r, RECORDS_CHUNK); /* a kernel without NOREPLACE */
 		return -1;
 	}
-	return raw_failed(raw(SYS_madvise, wiped, at + RECORDS_CHUNK - wiped, MADV_WIPEONFORK))
-		       ? -1
-		       : 0;
+	return records_wipe_in_children(at);
 }
 
 /* Map it up to @end. Chunks that an ancestor has mapped are there already, wiped. Under
@@ -33,10 +44,8 @@ static inline int records_map_chunk(uint64_t offset)
 static inline int records_map_to(uint64_t end)
 {
 	while (RECORDS->mapped < end) {
-		long there =
-			raw(SYS_madvise, RECORDS_WINDOW + RECORDS->mapped, 4096, MADV_NORMAL);
-
-		if (raw_failed(there) && records_map_chunk(RECORDS->mapped) < 0)
+		if (!records_chunk_is_mapped(RECORDS_WINDOW + RECORDS->mapped) &&
+			records_map_chunk(RECORDS->mapped) < 0)
 			return -1;
 		__atomic_store_n(
 			&RECORDS->mapped, RECORDS->mapped + RECORDS_CHUNK, __ATOMIC_RELEASE);

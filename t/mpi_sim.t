@@ -67,4 +67,33 @@ done
 # As many as the program has at a time, and hardly one more for a checkpoint.
 export MPICH_SIM_REQUESTS=68
 run_job 3 "with a library that runs out of requests"
+unset MPICH_SIM_REQUESTS
+
+# What a restart makes again may fail: errors are fatal to this program, and must not be so to the restart.
+arena posted
+mkfifo pause
+launches=0
+step=start && ranks 2 trecr-run -d ck --gpu=off --mpi=lower -- "$random" 1 posted && all_in_a_round 2 &&
+	step=checkpoint && job_checkpoint && kill_all
+MPICH_SIM_REQUESTS=20 ranks 2 trecr-restart ck
+await -t 60 -p "${pids[0]}" 2>>await.err && await -t 60 -p "${pids[1]}" 2>>await.err
+result $? "a restart ends when a library fails to make a receive again" || explain err.*
+like "$(cat err.*)" 'cannot restart ck: (rank 1: )?process [0-9]+ [^ ]* MPI_Irecv gave error' "and says so"
+is "$(cat err.* | grep -c 'cannot restart')" 1 "once"
+kill_all
+step=restart && ranks 2 trecr-restart ck && all_in_a_round 2 && step="its end" && finish_job
+job_result "the image is as good as before"
+kill_all
+
+# Its launcher is that of the restart, although it has not called MPI before.
+arena early
+mkfifo pause
+launches=0
+step=start && ranks 2 trecr-run -d ck --gpu=off --mpi=lower -- "$random" 1 early &&
+	await -t 60 -p "${pids[0]}" -e early.0 2>>await.err && await -t 60 -p "${pids[1]}" -e early.1 2>>await.err &&
+	step=checkpoint && job_checkpoint && kill_all && rm wire.1 && step=restart && ranks 2 trecr-restart ck && : >awake &&
+	step="a round" && all_in_a_round 2 && step="second checkpoint" && job_checkpoint && kill_all && rm wire.2 &&
+	step="second restart" && ranks 2 trecr-restart ck && all_in_a_round 2 && step="its end" && finish_job
+job_result "ranks that were saved before they call MPI belong to the launcher of the restart"
+kill_all
 done_testing

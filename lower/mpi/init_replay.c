@@ -91,5 +91,5 @@ int mpi_replay(void)
 		return mpi_finish();
 	if (objects_make(s) < 0 || errors_make(s) < 0 || attach_buffer(s) || files_make(s) < 0)
 		return -1;
-	return requests_make(s);
+	return requests_make(s) < 0 ? -1 : handlers_make(s);
 }

@@ -216,7 +216,7 @@ int objects_make(struct mpi_state *s)
 	insert_by_handle(s, &s->self);
 	if (!failed)
 		failed = mpi_functions_find() < 0;
-	/* Errors are ours to report, until the program's handlers are set. */
+	/* Errors are ours to report, until the program's handlers are set: handlers_make(). */
 	if (!failed && s->initialised)
 		failed = MPI_DO(Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN) ||
 			 MPI_DO(Comm_set_errhandler, MPI_COMM_SELF, MPI_ERRORS_RETURN);

@@ -46,6 +46,9 @@ int comm_make(struct learned_reader *r, int *real, int tag);
 int settings_learn(struct mpi_state *s, struct mpi_object *o);
 int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r);
 
+/* The program's error handlers, of all that settings_make() was called for: when all else has been made. */
+int handlers_make(struct mpi_state *s);
+
 /* What the program has added to the library's errors. */
 int errors_make(const struct mpi_state *s);
 

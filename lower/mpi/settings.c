@@ -139,17 +139,49 @@ static int learn_hints(struct mpi_object *o)
 	return MPI_DO(Info_free, &info) ? -1 : r;
 }
 
-static int make_comm_settings(
-	struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+static int make_hints(struct mpi_object *o, struct learned_reader *r)
 {
-	int handler = mpi_real(s, learned_get(r)), info;
+	int info;
 
 	if (hints_make(r, &info) < 0)
 		return -1;
-	return MPI_DO(Comm_set_errhandler, o->real, handler) ||
-			       MPI_DO(Comm_set_info, o->real, info) || MPI_DO(Info_free, &info)
-		       ? -1
-		       : 0;
+	return MPI_DO(Comm_set_info, o->real, info) || MPI_DO(Info_free, &info) ? -1 : 0;
+}
+
+/* Error handlers of the program's, which are set when all has been made: until then errors are ours to report. */
+static struct {
+	struct mpi_object *of;
+	int handler; /* the program's */
+} *handlers;
+static uint32_t handler_count;
+
+static int keep_handler(struct mpi_object *o, int handler)
+{
+	void *more = realloc(handlers, (handler_count + 1) * sizeof(*handlers));
+
+	if (!more)
+		return agent_fail("no memory for %u error handlers", handler_count + 1);
+	handlers = more;
+	handlers[handler_count].of = o;
+	handlers[handler_count++].handler = handler;
+	return 0;
+}
+
+int handlers_make(struct mpi_state *s)
+{
+	int failed = 0;
+
+	for (uint32_t i = 0; i < handler_count && !failed; i++) {
+		const struct mpi_object *o = handlers[i].of;
+		int handler = mpi_real(s, handlers[i].handler);
+
+		failed = o->kind == MPI_WINDOW ? MPI_DO(Win_set_errhandler, o->real, handler)
+					       : MPI_DO(Comm_set_errhandler, o->real, handler);
+	}
+	free(handlers);
+	handlers = NULL;
+	handler_count = 0;
+	return failed ? -1 : 0;
 }
 
 static int learn_name(struct mpi_object *o)
@@ -187,7 +219,9 @@ int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_read
 {
 	if (make_name(o, learned_get_text(r)) || make_attributes(s, o, r) < 0)
 		return -1;
-	if (o->kind == MPI_WINDOW)
-		return MPI_DO(Win_set_errhandler, o->real, mpi_real(s, (int)learned_get(r)));
-	return o->kind == MPI_COMM ? make_comm_settings(s, o, r) : 0;
+	if (o->kind == MPI_DATATYPE)
+		return 0;
+	if (keep_handler(o, (int)learned_get(r)) < 0)
+		return -1;
+	return o->kind == MPI_COMM ? make_hints(o, r) : 0;
 }

@@ -84,8 +84,9 @@ int window_make(struct mpi_object *o, struct learned_reader *r)
 		MPI_DO(Group_free, &group) ||
 		MPI_DO(Comm_set_errhandler, w->comm, MPI_ERRORS_RETURN))
 		return -1;
-	return make_real(w, info, &o->real) < 0 || MPI_DO(Info_free, &info) ||
-			       make_control(w) < 0 ||
+	return make_real(w, info, &o->real) < 0 ||
+			       MPI_DO(Win_set_errhandler, o->real, MPI_ERRORS_RETURN) ||
+			       MPI_DO(Info_free, &info) || make_control(w) < 0 ||
 			       MPI_DO(Win_lock_all, MODE_NOCHECK, o->real)
 		       ? -1
 		       : 0;

@@ -42,6 +42,7 @@ struct crossing_library {
 	 * lower.soname then names. 0: of nobody else's. */
 	unsigned abi;
 	const char *found; /* what ld.so had found for the program */
+	int openmpi;       /* when it was first loaded: it has Open MPI's ABI */
 	/* At the first call of all, when the records are there. May be NULL. */
 	void (*opened)(void);
 	/* What device code prints comes out of some of its calls, and has a place among what the

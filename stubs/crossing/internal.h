@@ -56,6 +56,10 @@ HIDDEN struct crossing_library *process_find_library(const void *slot);
 HIDDEN void crossing_restart(void);
 /* Whether the lower half has this variable of the environment from the launcher of a restart, not from the program. */
 HIDDEN int restart_gave_variable(const char *variable);
+/* Before the first lower half of this process: what a restart has left for it becomes part of its environment. 0 or -1. */
+HIDDEN int restart_give_environment(void);
+/* Load @library for the first time, or the one that a restart has left word of: as library_load(). */
+HIDDEN int restart_open_library(struct crossing_library *library, struct lower_table *table);
 /* device_output.c */
 HIDDEN long output_print(const char *text, size_t size);
 HIDDEN long output_before_call(void *const *slot);

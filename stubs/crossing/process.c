@@ -252,7 +252,9 @@ static int remember_start(void)
 	s->ldso = records_string(getenv("TRECR_LOWER_LDSO"));
 	s->library_path = records_string(path);
 	free(path);
-	return s->core && s->runtime && !remember_environment() ? 0 : -1;
+	return s->core && s->runtime && !remember_environment() && !restart_give_environment()
+		       ? 0
+		       : -1;
 }
 
 /* How threads are stopped: before the first of them can come into the lower half. */
@@ -421,11 +423,12 @@ HIDDEN int process_open_library(struct crossing_library *library)
 	raw_lock(&p->lock);
 	r = 0;
 	if (*library->cross == library->first) {
-		r = process_request(p->table, LOWER_LIBRARY, &library->lower, NULL);
+		r = restart_open_library(library, p->table);
 		if (r < 0) {
 			if (!library->complained++)
 				raw_complain(p->table->failure);
 		} else {
+			library->openmpi = r;
 			library->next = libraries;
 			libraries = library;
 			if (library->opened)

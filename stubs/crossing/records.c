@@ -2,11 +2,19 @@
 #include "shared/records_map.h"
 #include "stubs/crossing/internal.h"
 
+/* A restart may have left something there (struct records_launcher). */
+static int map_first_chunk(void)
+{
+	return records_chunk_is_mapped(RECORDS_WINDOW)
+		       ? records_wipe_in_children(RECORDS_WINDOW)
+		       : records_map_chunk(0);
+}
+
 HIDDEN int records_open(void)
 {
 	static int mapped; /* here or in an ancestor: then it is there, but wiped */
 
-	if (!mapped && records_map_chunk(0) < 0) {
+	if (!mapped && map_first_chunk() < 0) {
 		raw_complain("no lower half: no memory for records of it");
 		return -1;
 	}

@@ -27,6 +27,11 @@ static const struct records_launcher *launcher(void)
 	return (const struct records_launcher *)RECORDS_LAUNCHER;
 }
 
+static int is_launchers(const struct crossing_library *l)
+{
+	return l->abi && launcher()->given && launcher()->mpi;
+}
+
 /* The first of the libraries that the launcher's is called by, or the program's own where that is of the kind. */
 static int open_launchers(struct crossing_library *l, struct lower_table *table)
 {
@@ -40,7 +45,7 @@ static int open_launchers(struct crossing_library *l, struct lower_table *table)
 			return restart_failed("no memory for the name of the library", "");
 		r = process_request(table, LOWER_LIBRARY, &l->lower, NULL);
 		if (r >= 0)
-			return 0;
+			return r;
 	}
 	l->lower.soname = former;
 	return restart_failed("cannot load the MPI library that the launcher or --mpi names "
@@ -52,13 +57,20 @@ static int open_again(struct crossing_library *l, struct lower_table *table)
 {
 	uintptr_t start = l->lower.start;
 
-	if (l->abi && launcher()->given && launcher()->mpi)
-		return open_launchers(l, table);
+	if (is_launchers(l))
+		return open_launchers(l, table) < 0 ? -1 : 0;
 	if (process_request(table, LOWER_LIBRARY, &l->lower, NULL) < 0)
 		return restart_failed("cannot load the library: ", table->failure);
 	if (l->fixed && l->lower.start != start)
 		return restart_failed("is not at the address that it had: ", l->lower.soname);
 	return 0;
+}
+
+HIDDEN int restart_open_library(struct crossing_library *library, struct lower_table *table)
+{
+	return is_launchers(library)
+		       ? open_launchers(library, table)
+		       : process_request(table, LOWER_LIBRARY, &library->lower, NULL);
 }
 
 /* In the order they were opened in, which decides where they are placed. */
@@ -140,6 +152,11 @@ static int take_given_environment(void)
 	return 0;
 }
 
+HIDDEN int restart_give_environment(void)
+{
+	return launcher()->given ? take_given_environment() : 0;
+}
+
 /* ---- */
 
 static int restart_lower(void)
@@ -147,7 +164,7 @@ static int restart_lower(void)
 	struct process *p = process_get();
 	const char *step = "";
 
-	if (launcher()->given && take_given_environment() < 0)
+	if (restart_give_environment() < 0)
 		return -1;
 	raw_zero(RECORDS_SAVED->fds, sizeof(RECORDS_SAVED->fds));
 	if (process_start_lower(p, RECORDS_SAVED->fd_base, &step) < 0)

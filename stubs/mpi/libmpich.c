@@ -116,7 +116,7 @@ static void library_opened(void)
 	objects_reset();
 	files_reset();
 	mpi_state.several = may_be_several();
-	mpi_state.lower_is_openmpi = mpi_library.abi == MPI_ABI_OPENMPI;
+	mpi_state.lower_is_openmpi = mpi_library.openmpi;
 	RECORDS->mpi = &mpi_state;
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +19,8 @@
 #include "shared/launcher_variables.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/split/mpi_libraries.h"
+#include "supervisor/split/stub_libraries.h"
+#include "supervisor/target/remote.h"
 
 #define CONNECT_NS 60000000000ull
 
@@ -28,6 +31,21 @@ int launcher_connection(void)
 	struct stat st;
 
 	return fd > 2 && !fstat(fd, &st) && S_ISSOCK(st.st_mode) ? fd : -1;
+}
+
+bool launcher_may_be_wanted(const struct process *p)
+{
+	static const char variable[] = STUB_KINDS "=";
+	cleanup_free char *path = xasprintf("/proc/%d/environ", p->pid);
+	cleanup_free char *text = NULL;
+	size_t length;
+
+	if (read_file(path, &text, &length, NULL))
+		return false;
+	for (const char *at = text; at < text + length; at += strlen(at) + 1)
+		if (!strncmp(at, variable, strlen(variable)))
+			return strstr(at, "mpi");
+	return false;
 }
 
 bool launcher_is_wanted(const struct process *p)
@@ -69,11 +87,37 @@ static int add_no_reading(struct records_launcher *l, struct err *e)
 	return 0;
 }
 
+/* Where they go, if nothing is there yet. */
+static int map_records(struct process *p, struct err *e)
+{
+	struct remote r;
+	int64_t at = 0;
+	uint64_t there;
+
+	if (!lower_peek(p->pid, RECORDS_LAUNCHER, &there, sizeof(there)))
+		return 0;
+	if (remote_begin(&r, p, &p->threads[0], e))
+		return -1;
+	if (REMOTE_CALL(&r, &at, e, SYS_mmap, RECORDS_WINDOW, RECORDS_CHUNK,
+		    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		    -1ul, 0)) {
+		(void)remote_end(&r, NULL);
+		return -1;
+	}
+	if (remote_end(&r, e))
+		return -1;
+	return at < 0 ? err_set(e, (int)-at,
+				"process %d: no memory for the launcher's variables", p->pid)
+		      : 0;
+}
+
 int launcher_give_variables(
 	struct process *p, const char *library, unsigned former, struct err *e)
 {
 	cleanup_free struct records_launcher *l = xcalloc(1, sizeof(*l));
 
+	if (map_records(p, e))
+		return -1;
 	l->given = 1;
 	l->mpi = mpi_library_choose(library, former, l->names, sizeof(l->names));
 	for (char **v = environ; *v; v++) {

@@ -13,10 +13,11 @@
 /* The descriptor of this process that leads to its launcher; -1: there is none. */
 int launcher_connection(void);
 
-/* Whether the process, which is stopped, has an MPI library in its lower half. */
+/* Whether the process, which is stopped, was started to have an MPI library in its lower half; and whether it has one already. */
+bool launcher_may_be_wanted(const struct process *p);
 bool launcher_is_wanted(const struct process *p);
 /* Before its lower half is started: the variables, and which MPI library it is to load, as
- * mpi_library_choose(@library, @former ...) says. */
+ * mpi_library_choose(@library, @former ...) says. The same where it has none yet, for when it comes to have one. */
 int launcher_give_variables(
 	struct process *p, const char *library, unsigned former, struct err *e);
 /* When it has been started, before MPI is initialised. */

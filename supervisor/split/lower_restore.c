@@ -127,20 +127,30 @@ static int replay_calls(struct new_process *new, enum lower_request request)
 	return failed;
 }
 
+/* A process may come to call MPI later, and has its former launcher's variables in its environment. */
+static int give_variables(struct new_process *new)
+{
+	struct process *p = &new->process;
+
+	return launcher_is_wanted(p) || launcher_may_be_wanted(p)
+		       ? launcher_give_variables(p, new->mpi, former_abi(new), new->e)
+		       : 0;
+}
+
 int restore_lower_run(struct new_process *new)
 {
 	struct process *p = &new->process;
 	bool mpi;
 
 	if (!restore_lower_wanted(new))
-		return 0;
+		return new->trial ? 0 : give_variables(new);
 	if (lower_find(p, new->e))
 		return -1;
 	if (!p->lower || p->lower->state != RECORDS_UP)
 		return err_set(new->e, 0, "the image lacks the records of the lower half");
-	mpi = !new->trial &&launcher_is_wanted(p);
-	if ((mpi && launcher_give_variables(p, new->mpi, former_abi(new), new->e)) ||
-		start_lower_half(new) || (mpi && launcher_give_connection(p, new->e)))
+	mpi = !new->trial && launcher_is_wanted(p);
+	if ((!new->trial && give_variables(new)) || start_lower_half(new) ||
+		(mpi && launcher_give_connection(p, new->e)))
 		return err_prefix(new->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
 	return replay_calls(new, new->trial ? LOWER_TRY : LOWER_REPLAY);

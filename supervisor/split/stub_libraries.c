@@ -70,17 +70,15 @@ static int add_audit(const char *path, struct err *e)
 }
 
 /* What stubs/audit goes by. */
-#define KINDS "TRECR_STUBS"
-
 static int add_kind(const char *kind, struct err *e)
 {
-	const char *others = getenv(KINDS);
+	const char *others = getenv(STUB_KINDS);
 	cleanup_free char *all = NULL;
 
 	if (others && strstr(others, kind))
 		return 0;
 	all = others && *others ? xasprintf("%s,%s", others, kind) : xstrdup(kind);
-	return setenv(KINDS, all, 1) ? err_set(e, errno, "cannot set %s", KINDS) : 0;
+	return setenv(STUB_KINDS, all, 1) ? err_set(e, errno, "cannot set %s", STUB_KINDS) : 0;
 }
 
 int stubs_load(const char *kind, const char *audit, struct err *e)

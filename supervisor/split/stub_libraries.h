@@ -21,6 +21,9 @@ char *stubs_find_audit(const char *file);
  * To be asked at the start, before another one is. For the caller to free. */
 char *stubs_find_release(void);
 
+/* The variable that says which kinds of libraries are exchanged in a program. */
+#define STUB_KINDS "TRECR_STUBS"
+
 /* Have programs that this process starts from now on load the stubs of @kind, "gpu" or "mpi",
  * by
  * @audit. */

@@ -4,8 +4,12 @@
  * waits for ever: messages of all kinds, which are asked for at once or much later, collective calls, also nonblocking
  * ones, and communicators that are made and freed.
  *
+ * With "early" as a further argument it waits for the file "awake" before it calls any function of MPI, and shows that in "early.RANK". With
+ * "posted" each rank has many receives posted while rounds go on without anything else.
+ *
  * "ready" after the first round. Rounds are shown as in mpi_ranks.h; "ok" at the end, when the file "go" is there.
  */
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -456,13 +460,61 @@ static bool is_end(void)
 	return end;
 }
 
+static void nap(void)
+{
+	const struct timespec moment = {.tv_nsec = 2000000};
+
+	nanosleep(&moment, NULL);
+}
+
+static void wait_before_init(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "early.%s", getenv("PMI_RANK"));
+	close(open(name, O_CREAT | O_WRONLY, 0600));
+	while (access("awake", F_OK))
+		nap();
+}
+
+enum { POSTED = 40 };
+
+static void keep_receives(void)
+{
+	int from = (rank + size - 1) % size, to = (rank + 1) % size, got[POSTED];
+	MPI_Request requests[POSTED];
+
+	for (int i = 0; i < POSTED; i++)
+		MPI_Irecv(&got[i], 1, MPI_INT, from, i, MPI_COMM_WORLD, &requests[i]);
+	do {
+		show_round(++the_round);
+		nap();
+	} while (access("go", F_OK));
+	for (int i = 0; i < POSTED; i++)
+		MPI_Send(&i, 1, MPI_INT, to, i, MPI_COMM_WORLD);
+	MPI_Waitall(POSTED, requests, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < POSTED; i++)
+		CHECK(got[i] == i);
+}
+
 int main(int argc, char **argv)
 {
+	const char *how = argc > 2 ? argv[2] : "";
+
+	if (!strcmp(how, "early"))
+		wait_before_init();
 	MPI_Init(&argc, &argv);
 	signal(SIGUSR1,
 		caught); /* a library may have one of its own, and gets another one at each restart */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (!strcmp(how, "posted")) {
+		puts("ready"), fflush(stdout);
+		keep_receives();
+		MPI_Finalize();
+		puts("ok");
+		return 0;
+	}
 	common = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
 	own = common * 31 + rank;
 	make_comm(0, 1);
