@@ -5,9 +5,9 @@
 . "$top/t/job_lib.sh"
 . "$top/t/mpi_job_lib.sh"
 
-build_programs mpi_alone mpi_job mpi_messages mpi_lasting mpi_windows mpi_files
+build_programs mpi_alone mpi_job mpi_messages mpi_buffered mpi_lasting mpi_windows mpi_files
 alone=$PWD/mpi_alone job=$PWD/mpi_job messages=$PWD/mpi_messages lasting=$PWD/mpi_lasting
-windows=$PWD/mpi_windows files=$PWD/mpi_files
+windows=$PWD/mpi_windows buffered=$PWD/mpi_buffered files=$PWD/mpi_files
 
 # ---- one rank ----
 
@@ -82,6 +82,15 @@ for count in 2 5; do
 	job_arena messages-$count
 	three_times $count
 	tell "$count ranks that send each other messages, three times saved, killed and brought back"
+	kill_all
+done
+
+# They are buffered, and the buffer is detached before they are asked for.
+PROGRAM=$buffered
+for count in 2 3; do
+	job_arena buffered-$count
+	three_times $count
+	tell "$count ranks that send each other buffered messages, three times saved, killed and brought back"
 	kill_all
 done
 
@@ -246,6 +255,15 @@ step=start && ranks 4 "${run[@]}" -- "$job" copying && all_asleep 4 && step=chec
 	step=restart && ranks 4 trecr-restart ck && : >awake && step="its end" && all_in_a_round 4 && finish_job 4 ready
 tell "a communicator that all ranks have begun to copy comes back with its members in their order"
 kill_all
+
+# A rank waits in MPI_Buffer_detach for one that asks for nothing.
+job_arena detaching
+PROGRAM=$buffered
+step=start && ranks 2 "${run[@]}" -- "$buffered" detaching && all_asleep 2 && step=checkpoint && job_checkpoint && kill_all &&
+	step=restart && ranks 2 trecr-restart ck && : >awake && step="its end" && all_in_a_round 2 && finish_job 2 ready
+tell "a rank that waits until its buffered messages are asked for is saved, and the messages come"
+kill_all
+unset PROGRAM
 
 # What one rank has added to the memory of another that does not look, and a lock that is held and waited for.
 job_arena begun

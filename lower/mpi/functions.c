@@ -27,7 +27,6 @@ int mpi_functions_find(void)
 	mpi.win_get_typed = library_symbol("MPII_Win_get_attr");
 	mpi.win_set_typed = library_symbol("MPII_Win_set_attr");
 	mpi.Win_create_c = library_symbol("MPI_Win_create_c");
-	mpi.Buffer_attach_c = library_symbol("MPI_Buffer_attach_c");
 	mpi.Op_create_c = library_symbol("MPI_Op_create_c");
 	mpi.Session_create_errhandler = library_symbol("MPI_Session_create_errhandler");
 	mpi.Imrecv_c = library_symbol("MPI_Imrecv_c");

@@ -48,7 +48,6 @@
 	F(Add_error_class, (int *number))                                                      \
 	F(Add_error_code, (int of, int *number))                                               \
 	F(Add_error_string, (int number, const char *text))                                    \
-	F(Buffer_attach, (void *buffer, int size))                                             \
 	F(Errhandler_free, (int *handler))                                                     \
 	F(Comm_create_errhandler, (void *function, int *handler))                              \
 	F(Win_create_errhandler, (void *function, int *handler))                               \
@@ -171,7 +170,6 @@ struct mpi_functions {
 	int (*type_set_typed)(int object, int key, void *value, int type);
 	int (*win_get_typed)(int object, int key, void *value, int *flag, int type);
 	int (*win_set_typed)(int object, int key, void *value, int type);
-	int (*Buffer_attach_c)(void *buffer, int64_t size);
 	int (*Win_create_c)(
 		void *base, int64_t size, int64_t unit, int info, int comm, int *made);
 	int (*Op_create_c)(void *function, int commutes, int *op);

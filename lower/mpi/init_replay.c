@@ -60,16 +60,6 @@ static int mpi_init(struct mpi_state *s)
 	return check_rank(s) < 0 ? -1 : library_check_limits(s);
 }
 
-/* Nothing is in it: messages are received before a checkpoint. */
-static int attach_buffer(const struct mpi_state *s)
-{
-	if (!s->buffer)
-		return 0;
-	return s->buffer_size > INT32_MAX
-		       ? MPI_DO(Buffer_attach_c, s->buffer, s->buffer_size)
-		       : MPI_DO(Buffer_attach, s->buffer, (int)s->buffer_size);
-}
-
 static int mpi_finish(void)
 {
 	int (*mpi_finalize)(void) = library_symbol("MPI_Finalize");
@@ -89,7 +79,7 @@ int mpi_replay(void)
 		return -1;
 	if (s->finalized)
 		return mpi_finish();
-	if (objects_make(s) < 0 || errors_make(s) < 0 || attach_buffer(s) || files_make(s) < 0)
+	if (objects_make(s) < 0 || errors_make(s) < 0 || files_make(s) < 0)
 		return -1;
 	return requests_make(s) < 0 ? -1 : handlers_make(s);
 }

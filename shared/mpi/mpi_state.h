@@ -100,6 +100,7 @@ struct mpi_object {
 	uint8_t committed;
 	uint8_t commutes;
 	uint8_t large; /* an operation for large counts */
+	uint8_t buffered; /* a communicator that has a buffer for MPI_Bsend of its own */
 	uint8_t dying; /* is being destroyed, and the real handle may be given out again */
 	uint32_t
 		references; /* that the program has; 0: it has none, but the real library may */
@@ -169,7 +170,7 @@ struct mpi_state {
 	uint32_t counts_lock;
 	uint64_t numbers_given; /* to communicators, by this rank */
 
-	void *buffer; /* that is attached for MPI_Bsend; NULL: none */
+	void *buffer; /* that is attached for MPI_Bsend; NULL: none. The library has none (stubs/mpi/messages_buffered.c) */
 	int64_t buffer_size;
 	struct mpi_error_call *error_calls; /* in the order in which they were made */
 	uint32_t error_calls_lost;          /* there was no memory for one */

@@ -8,7 +8,7 @@
 #include "shared/records.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/files.h"
-#include "stubs/mpi/messages.h"
+#include "stubs/mpi/messages_buffered.h"
 #include "stubs/mpi/requests.h"
 
 #include "mpi.index.h"
@@ -191,7 +191,10 @@ int body_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 BY_HAND(MPI_Finalize, (void));
 int body_MPI_Finalize(void)
 {
-	int r = real_MPI_Finalize();
+	int r;
+
+	buffered_await(INDEX_MPI_Finalize);
+	r = real_MPI_Finalize();
 
 	if (!r)
 		mpi_state.finalized = 1;

@@ -4,6 +4,8 @@
  */
 #include "stubs/mpi/messages.h"
 
+#include "stubs/mpi/messages_buffered.h"
+
 #include "mpi.index.h"
 
 typedef int isend(const void *, int, int, int, int, int, int32_t *);
@@ -213,7 +215,7 @@ static int step_send(struct message_call *c)
 	return STEP_DONE;
 }
 
-/* It waits for nobody. */
+/* Of a program without a buffer, whose mistake the library reports; and of a communicator with a buffer of its own. */
 static int step_bsend(struct message_call *c)
 {
 	int32_t type = real_handle(c->datatype), comm = real_handle(c->comm);
@@ -353,9 +355,9 @@ static int step_irecv(struct message_call *c)
 SEND(MPI_Send, MPI_STANDARD, step_send, message_wait)
 SEND(MPI_Rsend, MPI_READY, step_send, message_wait)
 SEND(MPI_Ssend, MPI_SYNCHRONOUS, step_send, message_wait)
-SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_once)
+SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_buffered)
 
-#define BEGIN(name, constant, how, the_step)                                                   \
+#define BEGIN(name, constant, how, the_step, run)                                                \
 	OPEN(name, (constant void *buffer, int count, int type, int peer, int tag, int comm,   \
 			   int *request))                                                      \
 	{                                                                                      \
@@ -365,7 +367,7 @@ SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_once)
 			peer, tag, comm);                                                      \
 		c.mode = how;                                                                  \
 		c.handle = request;                                                            \
-		return message_once(&c);                                                       \
+		return run(&c);                                                               \
 	}                                                                                      \
 	OPEN(name##_c, (constant void *buffer, int64_t count, int type, int peer, int tag,     \
 			       int comm, int *request))                                        \
@@ -376,13 +378,13 @@ SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_once)
 			type, peer, tag, comm);                                                \
 		c.mode = how;                                                                  \
 		c.handle = request;                                                            \
-		return message_once(&c);                                                       \
+		return run(&c);                                                               \
 	}
-BEGIN(MPI_Isend, const, MPI_STANDARD, step_isend)
-BEGIN(MPI_Irsend, const, MPI_READY, step_isend)
-BEGIN(MPI_Issend, const, MPI_SYNCHRONOUS, step_isend)
-BEGIN(MPI_Ibsend, const, MPI_BUFFERED, step_isend)
-BEGIN(MPI_Irecv, , MPI_STANDARD, step_irecv)
+BEGIN(MPI_Isend, const, MPI_STANDARD, step_isend, message_once)
+BEGIN(MPI_Irsend, const, MPI_READY, step_isend, message_once)
+BEGIN(MPI_Issend, const, MPI_SYNCHRONOUS, step_isend, message_once)
+BEGIN(MPI_Ibsend, const, MPI_BUFFERED, step_isend, message_buffered)
+BEGIN(MPI_Irecv, , MPI_STANDARD, step_irecv, message_once)
 
 static int receive_blocking(unsigned index, void *buffer, int64_t count, int type, int from,
 	int tag, int comm, int *status)

@@ -3,7 +3,7 @@
  * from their records (lower/mpi/requests_replay.c).
  */
 #include "stubs/mpi/collective_gate.h"
-#include "stubs/mpi/messages.h"
+#include "stubs/mpi/messages_buffered.h"
 
 #include "mpi.index.h"
 
@@ -105,9 +105,14 @@ static int start_request(unsigned index, int *request)
 {
 	struct message_call c = {
 		.step = step_start, .index = index, .handle = request, .status = STATUS_IGNORE};
-	struct mpi_count *count = gate_enter(*request, index);
-	int r = message_once(&c);
+	const struct mpi_request *started = request_of(*request);
+	int r = started ? request_start_buffered(started, &c) : -1;
+	struct mpi_count *count;
 
+	if (r >= 0)
+		return r;
+	count = gate_enter(*request, index);
+	r = message_once(&c);
 	gate_leave(count);
 	return r;
 }

@@ -1,6 +1,6 @@
 /*
  * Memory that the library would have for the program: what MPI_Alloc_mem gives is the program's own, in the upper
- * half, and the buffer for MPI_Bsend is attached again at a restart.
+ * half.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -9,8 +9,6 @@
 #include "stubs/mpi/handle_table.h"
 
 #include "mpi.index.h"
-
-/* ---- MPI_Alloc_mem ---- */
 
 extern STUB_HIDDEN int real_MPI_Info_get(
 	MPI_Info info, const char *key, int room, char *value, int *flag);
@@ -61,46 +59,4 @@ int body_MPI_Free_mem(void *base)
 		return real_MPI_Free_mem(base);
 	free(base);
 	return 0;
-}
-
-/* ---- the buffer for MPI_Bsend ---- */
-
-static int buffer_attached(int result, void *buffer, int64_t size)
-{
-	if (result)
-		return result;
-	mpi_state.buffer = buffer;
-	mpi_state.buffer_size = size;
-	return 0;
-}
-
-static int buffer_detached(int result)
-{
-	if (!result)
-		mpi_state.buffer = NULL;
-	return result;
-}
-
-BY_HAND(MPI_Buffer_attach, (void *buffer, int size));
-int body_MPI_Buffer_attach(void *buffer, int size)
-{
-	return buffer_attached(real_MPI_Buffer_attach(buffer, size), buffer, size);
-}
-
-BY_HAND(MPI_Buffer_attach_c, (void *buffer, MPI_Count size));
-int body_MPI_Buffer_attach_c(void *buffer, MPI_Count size)
-{
-	return buffer_attached(real_MPI_Buffer_attach_c(buffer, size), buffer, size);
-}
-
-BY_HAND(MPI_Buffer_detach, (void *buffer, int *size));
-int body_MPI_Buffer_detach(void *buffer, int *size)
-{
-	return buffer_detached(real_MPI_Buffer_detach(buffer, size));
-}
-
-BY_HAND(MPI_Buffer_detach_c, (void *buffer, MPI_Count *size));
-int body_MPI_Buffer_detach_c(void *buffer, MPI_Count *size)
-{
-	return buffer_detached(real_MPI_Buffer_detach_c(buffer, size));
 }
