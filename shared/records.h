@@ -19,9 +19,9 @@
 #include "shared/address_windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 12
+#define RECORDS_VERSION 13
 
-#define RECORDS_CHUNK   (2ul << 20) /* bytes of the arena that are mapped together */
+#define RECORDS_CHUNK (2ul << 20) /* bytes of the arena that are mapped together */
 
 /* Descriptors of the lower half, from its base on; a bit each. */
 #define RECORDS_FDS 8192

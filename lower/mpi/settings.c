@@ -152,7 +152,7 @@ static int make_hints(struct mpi_object *o, struct learned_reader *r)
 static struct {
 	struct mpi_object *of;
 	int handler; /* the program's */
-} *handlers;
+} * handlers;
 static uint32_t handler_count;
 
 static int keep_handler(struct mpi_object *o, int handler)

@@ -99,9 +99,9 @@ struct mpi_object {
 	uint8_t subject; /* enum mpi_subject */
 	uint8_t committed;
 	uint8_t commutes;
-	uint8_t large; /* an operation for large counts */
+	uint8_t large;    /* an operation for large counts */
 	uint8_t buffered; /* a communicator that has a buffer for MPI_Bsend of its own */
-	uint8_t dying; /* is being destroyed, and the real handle may be given out again */
+	uint8_t dying;    /* is being destroyed, and the real handle may be given out again */
 	uint32_t
 		references; /* that the program has; 0: it has none, but the real library may */
 	uint64_t sequence;  /* in which order they were made */

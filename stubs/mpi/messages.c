@@ -357,7 +357,7 @@ SEND(MPI_Rsend, MPI_READY, step_send, message_wait)
 SEND(MPI_Ssend, MPI_SYNCHRONOUS, step_send, message_wait)
 SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_buffered)
 
-#define BEGIN(name, constant, how, the_step, run)                                                \
+#define BEGIN(name, constant, how, the_step, run)                                              \
 	OPEN(name, (constant void *buffer, int count, int type, int peer, int tag, int comm,   \
 			   int *request))                                                      \
 	{                                                                                      \
@@ -367,7 +367,7 @@ SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_buffered)
 			peer, tag, comm);                                                      \
 		c.mode = how;                                                                  \
 		c.handle = request;                                                            \
-		return run(&c);                                                               \
+		return run(&c);                                                                \
 	}                                                                                      \
 	OPEN(name##_c, (constant void *buffer, int64_t count, int type, int peer, int tag,     \
 			       int comm, int *request))                                        \
@@ -378,7 +378,7 @@ SEND(MPI_Bsend, MPI_BUFFERED, step_bsend, message_buffered)
 			type, peer, tag, comm);                                                \
 		c.mode = how;                                                                  \
 		c.handle = request;                                                            \
-		return run(&c);                                                               \
+		return run(&c);                                                                \
 	}
 BEGIN(MPI_Isend, const, MPI_STANDARD, step_isend, message_once)
 BEGIN(MPI_Irsend, const, MPI_READY, step_isend, message_once)

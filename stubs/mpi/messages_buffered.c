@@ -42,7 +42,7 @@ static int is_sent(const struct mpi_request *r)
 	int flag = 0;
 
 	return r->held ||
-	       BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status) || flag;
+	       LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status) || flag;
 }
 
 /* In a step. 1: some are left. */
@@ -123,7 +123,7 @@ static void begin(struct message_call *c, struct mpi_request *r)
 		return;
 	}
 	message_sent(message_counts(c), c->peer);
-	BELOW(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
+	LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status);
 	if (!flag) {
 		leave_under_way(c, r, real);
 		return;
@@ -219,8 +219,7 @@ static int pack(const struct message_call *c, void *to, int64_t size, int64_t *a
 	int small = 0, r;
 
 	if (c->count > INT_MAX)
-		return real_MPI_Pack_c(
-			c->buffer, c->count, c->datatype, to, size, at, c->comm);
+		return real_MPI_Pack_c(c->buffer, c->count, c->datatype, to, size, at, c->comm);
 	r = real_MPI_Pack(
 		c->buffer, (int)c->count, c->datatype, to, (int)size, &small, c->comm);
 	*at = small;

@@ -159,10 +159,12 @@ static void await_end(struct checkpoint_work *w)
  * killed. */
 #define LONGER_NS 2000000000ull
 
-static int order_messages(struct checkpoint_work *w, struct process *p, bool take)
+enum { LOWER_LOOK, LOWER_TAKE, LOWER_SHARED_PARTS }; /* of LOWER_MESSAGES */
+
+static int order_messages(struct checkpoint_work *w, struct process *p, unsigned what)
 {
-	static const struct lower_transfer none;
-	uint64_t patience_ns = take ? w->request->drain_ns : ALONE_LIMIT_NS;
+	static const struct lower_transfer none[LOWER_SHARED_PARTS];
+	uint64_t patience_ns = what ? w->request->drain_ns : ALONE_LIMIT_NS;
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + patience_ns;
 	uint64_t devices_ns = p->lower->patience_ns;
 	bool late;
@@ -171,7 +173,7 @@ static int order_messages(struct checkpoint_work *w, struct process *p, bool tak
 	p->lower->look = look_whether_wanted;
 	p->lower->look_arg = w;
 	p->lower->patience_ns = patience_ns + LONGER_NS;
-	r = lower_order(p, LOWER_MESSAGES, &none, take, limit, w->e);
+	r = lower_order(p, LOWER_MESSAGES, none, what, limit, w->e);
 	p->lower->look = NULL;
 	p->lower->patience_ns = devices_ns;
 	if (!r)
@@ -182,13 +184,13 @@ static int order_messages(struct checkpoint_work *w, struct process *p, bool tak
 	return r;
 }
 
-static int query_messages(struct checkpoint_work *w, bool take)
+static int query_messages(struct checkpoint_work *w, unsigned what)
 {
 	struct process *p = find_process(w);
 
 	if (!p || !p->lower || p->lower->state != RECORDS_UP)
 		return 0;
-	return order_messages(w, p, take) || mpi_gate_read(&w->gate, w->e) ? -1 : 0;
+	return order_messages(w, p, what) || mpi_gate_read(&w->gate, w->e) ? -1 : 0;
 }
 
 static bool is_drained(const struct checkpoint_work *w)
@@ -215,14 +217,14 @@ static int drain_alone(struct checkpoint_work *w)
 	if (say_sent(w) || mpi_gate_set_meeting(&w->gate, w->gate.m.meeting + 1, w->e))
 		return -1;
 	do {
-		if (checkpoint_given_up(w, w->e) || query_messages(w, false))
+		if (checkpoint_given_up(w, w->e) || query_messages(w, LOWER_LOOK))
 			return -1;
 		if (w->gate.m.synchronous && !is_drained(w))
 			return err_with(w->e, ERR_TRY_AGAIN,
 				"process %d has sent a message by MPI_Ssend that it has not "
 				"asked for",
 				w->gate.pid);
-		if (query_messages(w, true))
+		if (query_messages(w, LOWER_TAKE))
 			return -1;
 		if (!is_drained(w) && clock_ns(CLOCK_MONOTONIC) > limit)
 			return err_set(w->e, 0,
@@ -243,7 +245,10 @@ int checkpoint_drain(struct checkpoint_work *w)
 	if (say_sent(w))
 		return -1;
 	while ((answer = hear_answer(w)) > ANSWER_GO)
-		if (query_messages(w, answer == ANSWER_TAKE) || say_drained(w))
+		if (query_messages(w, answer == ANSWER_TAKE ? LOWER_TAKE : LOWER_LOOK) ||
+			say_drained(w))
 			return -1;
-	return answer == ANSWER_GO ? 0 : -1;
+	if (answer != ANSWER_GO)
+		return -1;
+	return w->gate.m.shared_windows ? query_messages(w, LOWER_SHARED_PARTS) : 0;
 }

@@ -101,7 +101,6 @@ static void detach(void)
 	CHECK(!MPI_Buffer_detach(&was, &its) && was == room && its == ROOM);
 }
 
-
 /* One buffer at a time, and no more in it than it has room for. */
 static void make_mistakes(void)
 {
