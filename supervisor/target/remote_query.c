@@ -4,6 +4,7 @@
  */
 #include "supervisor/target/remote_query.h"
 
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@ _Static_assert(QUERY_RESULTS + REMOTE_QUERY_MAX * sizeof(int64_t) + REMOTE_QUERY
 #define PATIENCE_NS   10000000000ull
 #define FIRST_LOOK_NS 100000000ull
 
-/* So often we look before we sleep: on another processor it takes some microseconds. */
+/* So often we look before we sleep: on another processor it takes some microseconds. Where all are busy, it
+ * may be ours that it waits for. */
 #define LOOKS    40
 #define SLEEP_NS 20000
 
@@ -212,6 +214,8 @@ static int wait_until(struct remote *r, bool (*reached)(const struct remote *, u
 		}
 		if (looks >= LOOKS)
 			sleep_ns(SLEEP_NS);
+		else
+			sched_yield();
 	}
 	return 0;
 }
