@@ -8,6 +8,7 @@
 
 have valgrind || skip_all "no valgrind"
 loops=$tool/hot-loops
+[ -x "$loops" ] || { ok "the loops are built" [ -x "$loops" ]; done_testing; exit; }
 valgrind -q --tool=none "$loops" optimized 2>valgrind.err
 case $? in
 0) ;;
