@@ -42,6 +42,22 @@ else
 fi
 sweep >/dev/null
 
+# It is said when the program starts, too, as of other calls.
+for call in kcmp ptrace pidfd-open; do
+	rm -f out
+	confine --no-$call trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &
+	sup=$!
+	if await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err; then
+		like "$(cat err)" "no checkpoint will be possible, as the kernel refuses ${call/-/_}\\(2\\)(, pidfd_getfd\\(2\\))? \\(a container" \
+			"a filter that forbids $call is told of at the start"
+		finish
+		is "$status" 0 "and signals are passed on" || explain
+	else
+		skip "a filter that forbids $call is told of at the start" "no seccomp filters"
+	fi
+	sweep >/dev/null
+done
+
 # What a kernel says that is older than its name tells (before Linux 5.13).
 rm -f out
 confine --no-rseq-query trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &

@@ -116,6 +116,18 @@ static void warn_of_inherited(const struct supervisor *s)
 			s->tool, unreachable, geteuid());
 }
 
+static void warn_of_refused(const struct supervisor *s)
+{
+	cleanup_free char *calls = kernel_refused();
+
+	if (calls)
+		fprintf(stderr,
+			"%s: no checkpoint will be possible, as the kernel refuses %s (a "
+			"container that forbids this? docker run --cap-add SYS_PTRACE allows "
+			"it)\n",
+			s->tool, calls);
+}
+
 /* What would make checkpoints fail, maybe hours later. A directory that was chosen and cannot
  * be written is a mistake; without one the program may never be meant to be saved. */
 static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, struct err *e)
@@ -123,6 +135,7 @@ static int look_ahead(const struct supervisor *s, const char *dir, bool chosen, 
 	enum store_early_check early = store_early_check(dir, e);
 
 	warn_of_inherited(s);
+	warn_of_refused(s);
 	if (early == STORE_EARLY_BAD && chosen)
 		return err_prefix(e, "checkpoints could not be written");
 	if (early != STORE_EARLY_GOOD)

@@ -37,8 +37,9 @@ struct loop {
 	struct control *control;
 	int signal_fd;
 	int timer_fd; /* -1: no periodic checkpoints */
-	int root_fd; /* pidfd of the root process, -1: it has been reaped by its init already */
-	int stopped; /* signal that the root process is stopped by, 0: it runs */
+	int root_fd; /* pidfd of the root process, -1: it has been reaped by its init already, */
+	bool no_pidfd;    /* or there are none */
+	int stopped;      /* signal that the root process is stopped by, 0: it runs */
 	bool continued;   /* by a SIGCONT that came while it was stopped */
 	bool asked;       /* for a checkpoint, by a signal; */
 	bool asked_early; /* before the program was frozen for what is being taken */
@@ -262,8 +263,9 @@ static void handle_signal(struct supervisor *s, const struct signalfd_siginfo *i
 		s->loop->continued = true;
 		return;
 	}
-	if (signals_for_us_alone(info) && s->loop->root_fd >= 0 &&
-		signals_forward(s->loop->root_fd, info, &e) < 0)
+	if (signals_for_us_alone(info) &&
+		(s->loop->root_fd >= 0 || (s->loop->no_pidfd && !s->loop->ended)) &&
+		signals_forward(s->loop->root_fd, s->root, info, &e) < 0)
 		supervisor_say(s, "%s", e.msg);
 }
 
@@ -557,6 +559,7 @@ int loop_run(struct supervisor *s)
 	fd_remember_streams();
 	let_go_of_streams();
 	l->root_fd = pidfd_open(s->root, 0);
+	l->no_pidfd = l->root_fd < 0 && errno != ESRCH;
 	/* Beside the program's own start. */
 	s->release = stubs_find_release();
 	control_tidy(l->control);

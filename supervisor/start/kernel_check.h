@@ -9,4 +9,8 @@
 /* 0, or -1 with a reason. */
 int kernel_check(struct err *e);
 
+/* System calls that every checkpoint needs, and that fail here whatever they are asked, as a seccomp filter of a container
+ * has it: "ptrace(2), kcmp(2)", the caller's to free; NULL: none. */
+char *kernel_refused(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/procfs.h"
@@ -92,7 +93,7 @@ bool signals_for_us_alone(const struct signalfd_siginfo *info)
 	}
 }
 
-int signals_forward(int pidfd, const struct signalfd_siginfo *info, struct err *e)
+int signals_forward(int pidfd, pid_t child, const struct signalfd_siginfo *info, struct err *e)
 {
 	siginfo_t queued = {
 		.si_signo = info->ssi_signo,
@@ -101,11 +102,18 @@ int signals_forward(int pidfd, const struct signalfd_siginfo *info, struct err *
 		.si_uid = getuid(),
 	};
 	bool has_value = info->ssi_code == SI_QUEUE;
+	int failed;
 
 	/* In an initializer it would take the place of the others, as a member of a union. */
 	queued.si_value.sival_ptr = (void *)(uintptr_t)info->ssi_ptr;
-	if (pidfd_send_signal(pidfd, info->ssi_signo, has_value ? &queued : NULL, 0) == 0 ||
-		errno == ESRCH)
+	if (pidfd >= 0)
+		failed = pidfd_send_signal(
+			pidfd, info->ssi_signo, has_value ? &queued : NULL, 0);
+	else if (has_value)
+		failed = syscall(SYS_rt_sigqueueinfo, child, info->ssi_signo, &queued);
+	else
+		failed = kill(child, info->ssi_signo);
+	if (!failed || errno == ESRCH)
 		return 0;
 	return err_set(e, errno, "cannot forward signal %u", info->ssi_signo);
 }

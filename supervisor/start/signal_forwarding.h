@@ -28,8 +28,8 @@ bool signals_mask_suffices(sigset_t *mask);
  * own group has reached the program. */
 bool signals_for_us_alone(const struct signalfd_siginfo *info);
 
-/* Pass @info on to the process behind @pidfd, with its value when it has one. A process that
- * has ended is no error. */
-int signals_forward(int pidfd, const struct signalfd_siginfo *info, struct err *e);
+/* Pass @info on to the process behind @pidfd (-1, where pidfds are refused: to @child, which has not been waited for),
+ * with its value when it has one. A process that has ended is no error. */
+int signals_forward(int pidfd, pid_t child, const struct signalfd_siginfo *info, struct err *e);
 
 #endif

@@ -4,6 +4,8 @@
  * are no filters.
  *
  *	--no-kcmp		kcmp(2) (EPERM), as in some containers
+ *	--no-ptrace		ptrace(2) (EPERM), likewise
+ *	--no-pidfd-open		pidfd_open(2) (EPERM), likewise
  *	--no-tcp-peek-offset	to ask for SO_PEEK_OFF (EOPNOTSUPP), as of TCP before Linux 6.9
  *	--no-thread-pidfd	pidfd_open(2) of a thread (EINVAL), as before Linux 6.9
  *	--no-registered-ring	to ask for an io_uring by the number that a thread knows it by
@@ -38,6 +40,9 @@
 
 static struct sock_filter all[] = {ALLOW};
 static struct sock_filter kcmp[] = {LOAD(nr), IS_ELSE(SYS_kcmp, 1), FAIL(EPERM), ALLOW};
+static struct sock_filter ptrace[] = {LOAD(nr), IS_ELSE(SYS_ptrace, 1), FAIL(EPERM), ALLOW};
+static struct sock_filter pidfd_open[] = {
+	LOAD(nr), IS_ELSE(NR_PIDFD_OPEN, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter tcp_peek_offset[] = {LOAD(nr), IS_ELSE(SYS_getsockopt, 5),
 	LOAD(args[1]), IS_ELSE(SOL_SOCKET, 3), LOAD(args[2]), IS_ELSE(SO_PEEK_OFF, 1),
 	FAIL(EOPNOTSUPP), ALLOW};
@@ -57,6 +62,8 @@ static const struct {
 	struct sock_fprog program;
 } filters[] = {
 	{"--no-kcmp", {COUNT(kcmp), kcmp}},
+	{"--no-ptrace", {COUNT(ptrace), ptrace}},
+	{"--no-pidfd-open", {COUNT(pidfd_open), pidfd_open}},
 	{"--no-tcp-peek-offset", {COUNT(tcp_peek_offset), tcp_peek_offset}},
 	{"--no-thread-pidfd", {COUNT(thread_pidfd), thread_pidfd}},
 	{"--no-registered-ring", {COUNT(registered_ring), registered_ring}},
