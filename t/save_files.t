@@ -2,6 +2,7 @@
 # --save-files: contents of files that a program writes to come back with it, whatever has become
 # of them since; what is there is moved aside, and named.
 . "$(dirname "$0")/lib.sh"
+on_disk "$@"
 
 have python3 && python3 -c 'import sqlite3' 2>/dev/null || skip_all "no python3 with sqlite3"
 # With terminals of its own, of which none has been opened.

@@ -5,6 +5,7 @@
 
 am_root || skip_all "needs root"
 have python3 || skip_all "no python3"
+on_disk "$@"
 
 # Whom nobody else is.
 user=$((64000 + $$ % 500 * 2))
