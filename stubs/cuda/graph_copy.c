@@ -154,19 +154,19 @@ STUB_HIDDEN void graph_conditional_added(
 		lose_conditional(whole);
 }
 
-STUB_HIDDEN void graph_conditional_gone(const struct object *node, const void *real)
+STUB_HIDDEN void graph_conditionals_gone(struct object *graph)
 {
-	struct object *whole = whole_graph(node->parent);
+	struct object *whole = whole_graph(graph);
 	struct graph_conditional **at, *c;
 
-	if (!whole)
-		return;
-	for (at = &graph_state(whole)->conditionals; (c = *at); at = &c->next)
-		if (c->node == real) {
+	for (at = whole ? &graph_state(whole)->conditionals : NULL; at && (c = *at);) {
+		if (is_dead(object_real(c->graphs[0]))) {
 			*at = c->next;
 			block_free(c, c->size);
-			return;
+		} else {
+			at = &c->next;
 		}
+	}
 }
 
 STUB_HIDDEN void graph_free_conditionals(struct graph_conditional **list)

@@ -330,6 +330,7 @@ static int destroy_graph_object(struct graph_call *c)
 {
 	const struct call_param *first = call_first_handle(c->info);
 	struct object *o = graph_argument(first->object, (void *)c->given[first->word]);
+	struct object *part_of = o ? o->parent : NULL;
 	void *real = o ? o->real : NULL;
 	int r;
 
@@ -341,13 +342,13 @@ static int destroy_graph_object(struct graph_call *c)
 	o->real = real;
 	if (r)
 		return r;
-	if (o->kind == CUDA_GRAPH_NODE) {
+	if (o->kind == CUDA_GRAPH_NODE)
 		forget_pairs(real);
-		graph_conditional_gone(o, real);
-	}
 	if (o->kind == CUDA_GRAPH_EXEC)
 		graph_exec_gone(graph_state(o));
 	object_kill(o);
+	if (first->object == CUDA_GRAPH_NODE)
+		graph_conditionals_gone(part_of);
 	return 0;
 }
 

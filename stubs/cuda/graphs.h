@@ -46,8 +46,8 @@ STUB_HIDDEN void graph_free_list(const struct graph_list *n);
  * the program is to hold of these stands in @params then. */
 STUB_HIDDEN void graph_conditional_added(
 	struct conditional_node *params, struct object *node, struct object *whole);
-/* @node, whose real handle was @real, has been destroyed. */
-STUB_HIDDEN void graph_conditional_gone(const struct object *node, const void *real);
+/* A node of @graph, which may be NULL, has been destroyed, with those in its bodies. */
+STUB_HIDDEN void graph_conditionals_gone(struct object *graph);
 STUB_HIDDEN void graph_free_conditionals(struct graph_conditional **list);
 /*
  * A copy of @graph, which has conditional nodes: such graphs cannot be cloned. Handles are numbers in
