@@ -125,7 +125,7 @@ static struct graph_conditional *new_conditional(
 	c->handle = params->handle;
 	c->type = params->type;
 	c->count = params->count;
-	c->context = params->context;
+	c->context = params->context ? params->context : current_context();
 	c->next = *list;
 	*list = c;
 	return c;
@@ -159,13 +159,16 @@ STUB_HIDDEN void graph_conditionals_gone(struct object *graph)
 	struct object *whole = whole_graph(graph);
 	struct graph_conditional **at, *c;
 
-	for (at = whole ? &graph_state(whole)->conditionals : NULL; at && (c = *at);) {
-		if (is_dead(object_real(c->graphs[0]))) {
-			*at = c->next;
-			block_free(c, c->size);
-		} else {
+	if (!whole)
+		return;
+	at = &graph_state(whole)->conditionals;
+	while ((c = *at)) {
+		if (!is_dead(object_real(c->graphs[0]))) {
 			at = &c->next;
+			continue;
 		}
+		*at = c->next;
+		block_free(c, c->size);
 	}
 }
 
