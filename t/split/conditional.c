@@ -94,6 +94,8 @@ struct program {
 	void *graph, *executable;
 	void **loop, **branches, **cases; /* bodies, as the driver has given them */
 	void *step, *child;               /* nodes in a body */
+	void *first, *again, *which;      /* nodes of the graph */
+	uint64_t handles[3];
 	/* What it does: */
 	uint32_t factor, way, enabled;
 };
@@ -117,34 +119,39 @@ static void fill_branches(struct program *p, void **branches)
 	CHECK(inner == branches[1], "another graph than the body was captured to");
 }
 
-static void fill_loop(struct program *p, void *loop, uint64_t handle)
+static void fill_loop(struct program *p, void *loop)
 {
-	uint64_t inner = new_handle(loop, 0, 0);
 	void *decide, *last;
 
+	if (!p->handles[2])
+		p->handles[2] = new_handle(loop, 0, 0);
 	p->step = add_kernel(loop, NULL, scale, buffers[0], p->factor, 1);
-	decide = add_kernel(loop, p->step, choose, inner, words + 4, 0);
-	last = add_conditional(loop, decide, inner, IF, 2, &p->branches);
+	decide = add_kernel(loop, p->step, choose, p->handles[2], words + 4, 0);
+	last = add_conditional(loop, decide, p->handles[2], IF, 2, &p->branches);
 	fill_branches(p, p->branches);
-	add_kernel(loop, last, choose, handle, words, 1);
+	add_kernel(loop, last, choose, p->handles[0], words, 1);
+}
+
+static void add_loop(struct program *p)
+{
+	p->again = add_conditional(p->graph, p->first, p->handles[0], WHILE, 1, &p->loop);
+	fill_loop(p, p->loop[0]);
 }
 
 static void build(struct program *p, uint32_t factor, uint32_t way)
 {
-	uint64_t again, which;
-	void *first, *loop;
-
+	*p = (struct program){0};
 	p->factor = factor;
 	p->way = way;
 	p->enabled = 1;
 	OK(cuGraphCreate(&p->graph, 0));
-	again = new_handle(p->graph, 1, ASSIGN_DEFAULT);
-	which = new_handle(p->graph, way, ASSIGN_DEFAULT);
-	CHECK(again == 1 && which == 2, "handles %lu and %lu", again, which);
-	first = add_kernel(p->graph, NULL, count, buffers[0], 5, 0);
-	loop = add_conditional(p->graph, first, again, WHILE, 1, &p->loop);
-	fill_loop(p, p->loop[0], again);
-	add_conditional(p->graph, loop, which, SWITCH, 3, &p->cases);
+	p->handles[0] = new_handle(p->graph, 1, ASSIGN_DEFAULT);
+	p->handles[1] = new_handle(p->graph, way, ASSIGN_DEFAULT);
+	CHECK(p->handles[0] == 1 && p->handles[1] == 2, "handles %lu and %lu", p->handles[0],
+		p->handles[1]);
+	p->first = add_kernel(p->graph, NULL, count, buffers[0], 5, 0);
+	add_loop(p);
+	p->which = add_conditional(p->graph, p->again, p->handles[1], SWITCH, 3, &p->cases);
 	for (int i = 0; i < 3; i++)
 		add_kernel(p->cases[i], NULL, scale, buffers[1], 1, 10 * (i + 1));
 }
@@ -208,7 +215,7 @@ static void run(const struct program *p, const char *what)
 
 /* ---- the programs ---- */
 
-static struct program held, gone, changed, updated, idle;
+static struct program held, gone, changed, updated, idle, rebuilt;
 static void *growing;
 static unsigned grown;
 
@@ -305,6 +312,18 @@ static void turn_idle(void)
 	OK(cuGraphExecDestroy(idle.executable));
 }
 
+/* The loop, with all that is inside, is destroyed and there again, with the same handles. */
+static void turn_rebuilt(void)
+{
+	OK(cuGraphDestroyNode(rebuilt.again));
+	add_loop(&rebuilt);
+	OK(cuGraphAddDependencies_v2(
+		rebuilt.graph, &rebuilt.again, &rebuilt.which, (uint64_t[]){0}, 1));
+	instantiate(&rebuilt);
+	run(&rebuilt, "with another loop");
+	OK(cuGraphExecDestroy(rebuilt.executable));
+}
+
 /* Handles are numbered on, and there is none without its node. */
 static void turn_growing(void)
 {
@@ -351,6 +370,7 @@ static void take_turn(void)
 	turn_changed();
 	turn_updated();
 	turn_idle();
+	turn_rebuilt();
 	turn_growing();
 	turn++;
 }
@@ -368,6 +388,7 @@ int main(void)
 	build(&updated, 6, 3);
 	instantiate(&updated);
 	build(&idle, 2, 1);
+	build(&rebuilt, 8, 0);
 	OK(cuGraphCreate(&growing, 0));
 	take_turn();
 	victim_ready();
