@@ -64,8 +64,7 @@ struct graph_state {
 	/* It was made again since: nodes of its origin, by address, and what stands for them.
 	 * The driver does not know them for clones. */
 	uint64_t restarted;
-	uint64_t
-		paired; /* nor for the snapshot: a graph with conditional nodes cannot be cloned */
+	uint64_t paired; /* nor for a snapshot that is a copy (graph_copy.c): there are pairs */
 	struct graph_pair *pairs;
 	uint64_t pair_count, pair_bytes;
 	/* Of a whole graph; of an executable: of the snapshot, with the values as of an update. */

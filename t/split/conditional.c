@@ -1,7 +1,8 @@
 /*
- * conditional: graphs with conditional nodes of all kinds, nested, whose bodies and nodes the program
- * holds; executable ones whose graph is there, is gone, has changed since, or which were updated.
- * After each SIGUSR1 all are launched, what they have left in memory is compared, and some are changed.
+ * conditional: graphs with conditional nodes of all kinds, nested, built and captured, whose bodies and
+ * nodes the program holds; executable ones whose graph is there, is gone, has changed since, or which
+ * were updated. After each SIGUSR1 all are launched, what they have left in memory is compared, and
+ * some are changed.
  */
 #include "shared/cuda/graph_params.h"
 #include "t/split/driver_victim.h"
@@ -16,7 +17,7 @@
 enum { IF, WHILE, SWITCH };
 #define ASSIGN_DEFAULT 1
 
-static void *context, *stream, *count, *scale, *choose;
+static void *context, *stream, *aside, *count, *scale, *choose;
 static CUdeviceptr buffers[BUFFERS], words; /* words: rounds left, which branch */
 static uint32_t model[BUFFERS][COUNT];
 static unsigned turn;
@@ -113,9 +114,9 @@ static void fill_branches(struct program *p, void **branches)
 	OK(cuGraphAddChildGraphNode(&p->child, branches[1], &node, 1, inner));
 	OK(cuGraphDestroy(inner));
 	/* Captured to the body. */
-	OK(cuStreamBeginCaptureToGraph(stream, branches[1], &p->child, NULL, 1, 2));
-	OK(cuMemsetD32Async(buffers[1] + 4, 8, 4, stream));
-	OK(cuStreamEndCapture(stream, &inner));
+	OK(cuStreamBeginCaptureToGraph(aside, branches[1], &p->child, NULL, 1, 2));
+	OK(cuMemsetD32Async(buffers[1] + 4, 8, 4, aside));
+	OK(cuStreamEndCapture(aside, &inner));
 	CHECK(inner == branches[1], "another graph than the body was captured to");
 }
 
@@ -138,22 +139,54 @@ static void add_loop(struct program *p)
 	fill_loop(p, p->loop[0]);
 }
 
-static void build(struct program *p, uint32_t factor, uint32_t way)
+static void make_handles(struct program *p, uint32_t way)
 {
-	*p = (struct program){0};
-	p->factor = factor;
 	p->way = way;
-	p->enabled = 1;
-	OK(cuGraphCreate(&p->graph, 0));
 	p->handles[0] = new_handle(p->graph, 1, ASSIGN_DEFAULT);
 	p->handles[1] = new_handle(p->graph, way, ASSIGN_DEFAULT);
 	CHECK(p->handles[0] == 1 && p->handles[1] == 2, "handles %lu and %lu", p->handles[0],
 		p->handles[1]);
-	p->first = add_kernel(p->graph, NULL, count, buffers[0], 5, 0);
+}
+
+static void fill(struct program *p)
+{
 	add_loop(p);
 	p->which = add_conditional(p->graph, p->again, p->handles[1], SWITCH, 3, &p->cases);
 	for (int i = 0; i < 3; i++)
 		add_kernel(p->cases[i], NULL, scale, buffers[1], 1, 10 * (i + 1));
+}
+
+static void build(struct program *p, uint32_t factor, uint32_t way)
+{
+	*p = (struct program){.factor = factor, .enabled = 1};
+	OK(cuGraphCreate(&p->graph, 0));
+	make_handles(p, way);
+	p->first = add_kernel(p->graph, NULL, count, buffers[0], 5, 0);
+	fill(p);
+}
+
+/* Into a capture in progress, as the driver tells of it. */
+static void capture(struct program *p, uint32_t factor, uint32_t way)
+{
+	struct kernel_arguments a;
+	const struct graph_kernel k = kernel_params(count, &a, buffers[0], 5, 0);
+	void **nodes = NULL, *graph;
+	uint64_t id;
+	size_t n = 0;
+	int status;
+
+	*p = (struct program){.factor = factor, .enabled = 1};
+	OK(cuStreamBeginCapture_v2(stream, 2));
+	OK(cuLaunchKernel(
+		count, k.grid[0], 1, 1, k.block[0], 1, 1, 0, stream, a.pointers, NULL));
+	OK(cuStreamGetCaptureInfo_v2(stream, &status, &id, &p->graph, &nodes, &n));
+	CHECK(n == 1, "%zu nodes are captured", n);
+	p->first = nodes[0];
+	make_handles(p, way);
+	fill(p);
+	OK(cuStreamUpdateCaptureDependencies(stream, &p->which, 1, 1));
+	OK(cuStreamEndCapture(stream, &graph));
+	CHECK(graph == p->graph, "another graph");
 }
 
 static void instantiate(struct program *p)
@@ -215,7 +248,7 @@ static void run(const struct program *p, const char *what)
 
 /* ---- the programs ---- */
 
-static struct program held, gone, changed, updated, idle, rebuilt;
+static struct program held, gone, changed, updated, idle, rebuilt, captured;
 static void *growing;
 static unsigned grown;
 
@@ -351,6 +384,7 @@ static void prepare(void)
 	OK(cuDevicePrimaryCtxRetain(&context, 0));
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamCreate(&stream, 1));
+	OK(cuStreamCreate(&aside, 1));
 	OK(cuModuleLoadData(&module, "sim module"));
 	OK(cuModuleGetFunction(&count, module, "count"));
 	OK(cuModuleGetFunction(&scale, module, "scale"));
@@ -366,6 +400,7 @@ static void take_turn(void)
 {
 	turn_held();
 	run(&gone, "whose graph is gone");
+	run(&captured, "captured");
 	turn_changed();
 	turn_updated();
 	turn_idle();
@@ -383,6 +418,9 @@ int main(void)
 	build(&gone, 4, 2);
 	instantiate(&gone);
 	OK(cuGraphDestroy(gone.graph));
+	capture(&captured, 9, 1);
+	instantiate(&captured);
+	OK(cuGraphDestroy(captured.graph));
 	make_changed();
 	build(&updated, 6, 3);
 	instantiate(&updated);
