@@ -1,5 +1,5 @@
-# Packages: clamav-daemon python3. Needs: clamd python3
-# A scanner with a database of its own, in threads.
+# Packages: clamav-daemon python3. Needs: clamd python3. Options: --save-dirs=tmp
+# A scanner with a database of its own, in threads. It writes what it scans to files that it removes.
 import os
 import socket
 import struct
@@ -30,7 +30,7 @@ def scan(c, data):
     answer = b""
     while not answer.endswith(b"\0"):
         got = c.recv(1000)
-        assert got
+        assert got, open("log").read()[-500:]
         answer += got
     return answer.split(b": ")[-1][:-1].decode()
 
@@ -46,7 +46,8 @@ def ask():
     turn += 1
     bad = turn % 3
     data = b"%d words\n" % turn * 5000 + (b"pattern number %d of all;" % (turn % 3000) if bad else b"")
-    assert scan(session, data) == (f"Test.Kind{turn % 3000}.UNOFFICIAL FOUND" if bad else "OK")
+    answer = scan(session, data)
+    assert answer == (f"Test.Kind{turn % 3000}.UNOFFICIAL FOUND" if bad else "OK"), (turn, answer)
 
 
 ask_until_go(ask)

@@ -1,5 +1,7 @@
 #!/bin/bash
-# Packages: cmake ninja-build g++ ccache. Needs: cmake ninja g++ ccache. Options: --save-files
+# Packages: cmake ninja-build g++ ccache. Needs: cmake ninja g++ ccache. Options: --save-dirs=tree:cache
+# Compilers write files anew that a crash and a restart leave newer than the build's log has them.
+mkdir -p tree cache
 export HOME=$PWD CCACHE_DIR=$PWD/cache
 unset CCACHE_NOHASHDIR CCACHE_BASEDIR
 mkdir src
@@ -10,12 +12,12 @@ printf '#include <cstdio>\n%s\nint main() { printf("%%d\\n", %s); }\n' \
 	"$(for ((n = 0; n < 6; n++)); do echo "int f$n(int);"; done)" "$(echo 'f'{0..5}'(100) +' | sed 's/+$//')" >src/main.cpp
 printf 'cmake_minimum_required(VERSION 3.10)\nproject(p CXX)\nfile(GLOB s *.cpp)\nadd_executable(p ${s})\n' >src/CMakeLists.txt
 echo ready
-cmake -S src -B out -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+cmake -S src -B tree -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
 echo "status $?"
-cmake --build out -j 3 >/dev/null
+cmake --build tree -j 3 >build.log || cat build.log
 echo "status $?"
-out/p
-ninja -C out -t clean >/dev/null
-ninja -C out -j 2 >/dev/null
+tree/p
+ninja -C tree -t clean >/dev/null
+ninja -C tree -j 2 >build.log || cat build.log
 echo "status $?"
-out/p
+tree/p

@@ -17,11 +17,11 @@ done
 hg clone -q --pull one two
 hg -R two verify -q || echo "verify $?"
 hg -R two log -T '{node}\n' | cksum
-cd work && svn -q add f* && svn -q commit -m first
+cd work && svn -q add f{0..39} && svn -q commit -m first
 for ((k = 0; k < 4; k++)); do
 	seq 100 >>f$k
 	svn -q commit -m "$k"
 done
 svnadmin verify -q ../repo || echo "verify $?"
 svnadmin dump -q ../repo | grep -a -c '^Text-content-sha1'
-cat f* | cksum
+cat f{0..39} | cksum

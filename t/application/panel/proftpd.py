@@ -1,9 +1,12 @@
 # Packages: proftpd-core python3. Needs: proftpd python3
 # A process for each client, with shared memory (a scoreboard) and transfers under way.
+import crypt
 import ftplib
+import grp
 import hashlib
 import io
 import os
+import pwd
 
 from local_server import ask_until_go, connect, end, start
 
@@ -13,11 +16,9 @@ os.chmod("files", 0o777), os.chmod(".", 0o755)
 data = hashlib.shake_128(b"seed").digest(3000000)
 open("files/data", "wb").write(data)
 uid = os.getuid() or 65534
-import crypt  # noqa: E402
-
 open("passwd", "w").write(f"u:{crypt.crypt('p', '$6$abcdefgh')}:{uid}:{os.getgid() or 65534}::{here}/files:/bin/sh\n")
 os.chmod("passwd", 0o600)
-who = "" if not os.getuid() else f"User #{uid}\nGroup #{os.getgid()}\n"
+who = "" if not os.getuid() else f"User {pwd.getpwuid(uid).pw_name}\nGroup {grp.getgrgid(os.getgid()).gr_name}\n"
 open("conf", "w").write(f"""ServerType standalone
 Port {port}
 DefaultAddress 127.0.0.1
@@ -46,6 +47,7 @@ def client():
     c = ftplib.FTP()
     c.connect("127.0.0.1", port, timeout=300)
     c.login("u", "p")
+    c.voidcmd("TYPE I")
     return c
 
 

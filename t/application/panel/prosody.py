@@ -9,7 +9,7 @@ from local_server import ask_until_go, connect, end, start
 
 port, here = int(os.environ["PORT"]), os.getcwd()
 os.mkdir("data")
-open("conf", "w").write(f"""
+open("conf.cfg.lua", "w").write(f"""
 pidfile = "{here}/pid"
 data_path = "{here}/data"
 daemonize = false
@@ -26,8 +26,8 @@ log = "{here}/log"
 VirtualHost "test"
 """)
 for name in "ab":
-    subprocess.run(["prosodyctl", "--config", f"{here}/conf", "register", name, "test", "p"], check=True, stdout=subprocess.DEVNULL)
-server = start("prosody", "--config", f"{here}/conf", "-F")
+    subprocess.run(["prosodyctl", "--config", f"{here}/conf.cfg.lua", "register", name, "test", "p"], check=True, stdout=subprocess.DEVNULL)
+server = start("prosody", "--config", f"{here}/conf.cfg.lua", "-F")
 
 
 class Client:

@@ -1,5 +1,7 @@
 #!/bin/bash
-# Packages: texlive-latex-base. Needs: pdflatex. Options: --save-files
+# Packages: texlive-latex-base. Needs: pdflatex. Options: --save-dirs=doc
+# Each run reads the files of the one before, and then writes them anew.
+mkdir doc && cd doc || exit 1
 export HOME=$PWD TEXMFVAR=$PWD/var SOURCE_DATE_EPOCH=1000000000 FORCE_SOURCE_DATE=1
 {
 	printf '\\documentclass{article}\\begin{document}\\tableofcontents\n'
