@@ -50,13 +50,13 @@ is "$status" 0 "and the program is whole" || explain
 # Restarted by somebody with a higher nice value, and an I/O priority, which the program did not have.
 : >out && : >err && chown $user out err
 nice -n -3 setpriv --reuid=$user --regid=$user --clear-groups -- \
-	trecr-run -d ck -- chrt -b 0 idle </dev/null >out 2>err &
+	trecr-run -d nice -- chrt -b 0 idle </dev/null >out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 freeze_away
 rm -f pidfile
 nice -n 7 ionice -c 3 setpriv --reuid=$user --regid=$user --clear-groups -- \
-	trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+	trecr-restart --pidfile pidfile nice </dev/null >>out 2>restart.err &
 sup=$!
 await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
 pid=$(program_of $sup)
@@ -71,7 +71,7 @@ is "$status" 0 "and the program is whole" || explain
 mkdir ../capable && cp "$build/trecr-restart" ../capable
 if have setcap && setcap cap_checkpoint_restore=ep ../capable/trecr-restart 2>/dev/null; then
 	: >out && : >err && chown $user out err
-	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d ck -- idle </dev/null >out 2>err &
+	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d capable -- idle </dev/null >out 2>err &
 	sup=$!
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	pid=$(program_of $sup)
@@ -79,7 +79,7 @@ if have setcap && setcap cap_checkpoint_restore=ep ../capable/trecr-restart 2>/d
 	freeze_away
 	rm -f pidfile
 	setpriv --reuid=$user --regid=$user --clear-groups -- \
-		../capable/trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+		../capable/trecr-restart --pidfile pidfile capable </dev/null >>out 2>restart.err &
 	sup=$!
 	await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
 	is "$(program_of $sup)" "$pid" "by trecr-restart with a file capability, a user's program gets its process id back" ||
@@ -101,7 +101,7 @@ fi
 cp ../bin/idle ../bin/setgid
 chgrp $other ../bin/setgid && chmod g+s ../bin/setgid
 : >out && : >err && chown $user out err
-setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d ck -- setgid </dev/null >out 2>err &
+setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d setgid -- setgid </dev/null >out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
