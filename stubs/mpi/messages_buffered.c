@@ -42,7 +42,8 @@ static int is_sent(const struct mpi_request *r)
 	int flag = 0;
 
 	return r->held ||
-	       LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status) || flag;
+	       LOWER_CALL(MPI_Test, (int32_t *, int *, int32_t *))(&real, &flag, status) ||
+	       flag;
 }
 
 /* In a step. 1: some are left. */

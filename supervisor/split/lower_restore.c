@@ -148,8 +148,8 @@ int restore_lower_run(struct new_process *new)
 		return -1;
 	if (!p->lower || p->lower->state != RECORDS_UP)
 		return err_set(new->e, 0, "the image lacks the records of the lower half");
-	mpi = !new->trial && launcher_is_wanted(p);
-	if ((!new->trial && give_variables(new)) || start_lower_half(new) ||
+	mpi = !new->trial &&launcher_is_wanted(p);
+	if ((!new->trial &&give_variables(new)) || start_lower_half(new) ||
 		(mpi && launcher_give_connection(p, new->e)))
 		return err_prefix(new->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
