@@ -71,7 +71,7 @@ void agent_ended(int status)
 		return;
 	agent_fail("the library gives up with exit status %d, and has said why on standard "
 		   "error",
-		status);
+		status & 0xff);
 	if (answer(__atomic_load_n(&o->number, __ATOMIC_ACQUIRE)))
 		return;
 	for (;;)

@@ -171,7 +171,7 @@ like "$(cat err.*)" 'of a job of 2 ranks, and 3 have been started' "with another
 ranks 1 trecr-restart ck : -n 1 env UCX_TLS=none trecr-restart ck
 await -t 60 -p $launcher 2>>await.err
 result $? "a rank that cannot be brought back ends the restart of all" || explain err.*
-like "$(cat err.0)" 'cannot restart ck: rank 1: process [0-9]+ has ended while its lower half was at work' \
+like "$(cat err.0)" 'cannot restart ck: rank 1: process [0-9]+ [^ ]* the library gives up with exit status [0-9]+, and has said why' \
 	"which one rank says"
 is "$(cat err.1 2>/dev/null | grep -c 'cannot restart')" 0 "and no other"
 kill_all

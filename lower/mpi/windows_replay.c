@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lower/heap.h"
 #include "lower/mpi/functions.h"
 #include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 #include "shared/mpi/message_records.h"
-#include "shared/mpi/shared_window.h"
 #include "shared/mpi/window_records.h"
 #include "shared/raw.h"
+#include "shared/shared_window.h"
 
 #define BYTE 0x4c00010d
 
@@ -133,6 +134,7 @@ static int share_again(struct mpi_window *w)
 	char name[SHARED_NAME_SIZE] = "";
 	int fd, all = 0, r, mapped;
 
+	heap_mapped((uintptr_t)w->memory, w->shared);
 	r = open_again(w, name, &fd);
 	mapped = !r && fd >= 0 && !shared_window_map(fd, w->memory, w->shared);
 	if (mapped && w->bytes)

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bringup/core.h"
 #include "bringup/start.h"
 #include "shared/raw.h"
 #include "shared/records.h"
@@ -198,6 +199,11 @@ void crossing_connection(void)
 	if (process_request(p->table, LOWER_CONNECTION, NULL, NULL) < 0)
 		raw_complain("no memory for the connection to the launcher");
 	busy_end(mask);
+}
+
+void crossing_mark(void *start, uint64_t size)
+{
+	process_get()->table->core->mark((uintptr_t)start, size);
 }
 
 int crossing_share(const uint8_t name[SHARE_NAME])

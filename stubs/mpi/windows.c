@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "shared/mpi/shared_window.h"
 #include "shared/raw.h"
+#include "shared/address_windows.h"
+#include "shared/shared_window.h"
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/requests.h"
@@ -444,6 +445,8 @@ static int map_shared(struct making *m, int rank, uint64_t size)
 
 	m->memory = take_addresses(size);
 	m->mapped = size;
+	if (m->memory)
+		crossing_mark(m->memory, size);
 	if (fd < 0 || !m->memory || shared_window_map(fd, m->memory, size))
 		m->memory = NULL;
 	all = all_have(m->memory != NULL, m->comm);

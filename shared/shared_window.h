@@ -3,17 +3,14 @@
  * is mapped in the lower half's part of the addresses, so it is in no image: each rank saves its own part of it, and a
  * restart maps another file there. For both halves.
  */
-#ifndef SHARED_MPI_SHARED_WINDOW_H
-#define SHARED_MPI_SHARED_WINDOW_H
+#ifndef SHARED_SHARED_WINDOW_H
+#define SHARED_SHARED_WINDOW_H
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
-#include "bringup/core.h"
-#include "shared/address_windows.h"
 #include "shared/raw.h"
-#include "shared/table.h"
 
 #define SHARED_NAME_SIZE 64
 
@@ -58,14 +55,12 @@ static inline int shared_window_open(const char *name)
 	return raw_failed(fd) ? -1 : (int)fd;
 }
 
-/* 0; or -1: something else is there. */
+/* At an address that was marked as the lower half's before. 0; or -1: something else is there. */
 static inline int shared_window_map(int fd, void *at, uint64_t size)
 {
-	long r;
+	long r = raw(SYS_mmap, at, size, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
 
-	((struct lower_table *)LOWER_SHARED)->core->mark((uintptr_t)at, size);
-	r = raw(SYS_mmap, at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
-		fd, 0);
 	if (r == (long)at)
 		return 0;
 	if (!raw_failed(r))
