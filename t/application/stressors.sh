@@ -3,9 +3,9 @@
 # restart, and stress-ng must be content (--verify), or the checkpoint is refused.
 #
 #	make check-stressors [STRESSORS='sem-sysv mprotect sock,--sock-domain,unix ...'] [WORKERS=2]
-#		[STRESS_NG=./stress-ng] [LENGTH=5] [AS=USER]
+#		[STRESS_NG=./stress-ng] [LENGTH=5] [RUN_AS=USER]
 #
-# With AS=USER, root runs it as that user, apart from others all the same.
+# With RUN_AS=USER, root runs it as that user, apart from others all the same.
 #
 # Not part of make check: it takes half an hour, and is as hard on the machine as stress-ng is.
 TEST_LIMIT=${TEST_LIMIT:-36000}
@@ -23,12 +23,12 @@ if [ -z "${TRECR_APART:-}" ] && am_root && unshare -m -i true 2>/dev/null; then
 	# shellcheck disable=SC2016
 	TRECR_APART=yes TMPDIR=/tmp exec unshare -m -i -- "$BASH" -c '
 		mount -t tmpfs -o size=6g,mode=1777 none /tmp || exit 1
-		user=${AS:-}
-		unset AS
+		user=${RUN_AS:-}
+		unset RUN_AS
 		exec ${user:+setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --} "$BASH" "$0"' \
 		"$top/t/application/stressors.sh"
 fi
-[ -z "${AS:-}" ] || skip_all "AS=$AS: only root, and with TRECR_BUILD outside of /tmp, can run this as somebody else"
+[ -z "${RUN_AS:-}" ] || skip_all "RUN_AS=$RUN_AS: only root, and with TRECR_BUILD outside of /tmp, can run this as somebody else"
 
 have stress-ng || skip_all "no stress-ng (Debian's package stress-ng)"
 # Some take whatever memory they get, and all of it is in an image.
@@ -92,7 +92,7 @@ try() { # NAME [SECONDS]
 	local -x LENGTH=${2:-${LENGTH:-5}}
 	case ${name%%,*},${TRECR_APART:-no} in
 	forkheavy,no | resources,no)
-		skip "$name" "it would fill /tmp, and leave objects behind: as root, AS=$(id -un)"
+		skip "$name" "it would fill /tmp, and leave objects behind: as root, RUN_AS=$(id -un)"
 		return
 		;;
 	esac

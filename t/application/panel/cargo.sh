@@ -1,7 +1,7 @@
 #!/bin/bash
 # Packages: cargo. Needs: /usr/bin/cargo, /usr/bin/rustc. Options: --save-files
 # A build of several crates, by processes that share a job server, under locks.
-export PATH=/usr/bin:/bin HOME=$PWD CARGO_HOME=$PWD/home CARGO_NET_OFFLINE=true
+export PATH=/usr/bin:/bin TMPDIR=$PWD HOME=$PWD CARGO_HOME=$PWD/home CARGO_NET_OFFLINE=true
 mkdir -p src
 members=
 for ((n = 0; n < 6; n++)); do

@@ -52,7 +52,8 @@ def ask():
 
 ask_until_go(ask)
 local = socket.socket(socket.AF_UNIX)
-local.connect("s")
+while local.connect_ex("s"):  # it is made, and then opened to all, behind the other
+    assert server.poll() is None
 open("file", "wb").write(b"x" * 100000 + b"pattern number 77 of all;")
 os.chmod("file", 0o644)
 local.sendall(b"zSCAN %s/file\0" % here.encode())

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Packages: cmake ninja-build g++ ccache. Needs: cmake ninja g++ ccache. Options: --save-dirs=tree:cache
 # Compilers write files anew that a crash and a restart leave newer than the build's log has them.
-mkdir -p tree cache
+mkdir -p tree cache temp
+export TMPDIR=$PWD/temp
 export HOME=$PWD CCACHE_DIR=$PWD/cache
 unset CCACHE_NOHASHDIR CCACHE_BASEDIR
 mkdir src

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Packages: scilab-cli. Needs: scilab-cli
-export HOME=$PWD
+export HOME=$PWD TMPDIR=$PWD
 cat >work.sce <<'END'
 rand("seed", 7);
 n = 120; s = 0;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Packages: wine wine64. Needs: wine. Options: --save-files
 # Windows' shell, with the server that stands for its kernel; a batch file that counts until it is to end.
-export HOME=$PWD WINEPREFIX=$PWD/prefix WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml=' DISPLAY=
+export TMPDIR=$PWD HOME=$PWD WINEPREFIX=$PWD/prefix WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml=' DISPLAY=
 unset XDG_RUNTIME_DIR
 wine wineboot -i >boot.log 2>&1
 cat >count.bat <<'END'
