@@ -12,7 +12,7 @@ export HOME=$PWD TEXMFVAR=$PWD/var SOURCE_DATE_EPOCH=1000000000 FORCE_SOURCE_DAT
 	printf '\\end{document}\n'
 } >text.tex
 echo ready
-for run in 1 2 3; do
+for _ in 1 2 3; do
 	pdflatex -interaction=batchmode text.tex >/dev/null
 	echo "status $?"
 done
