@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/kernel_release.h"
 #include "lib/util.h"
+#include "supervisor/target/tracee.h"
 
 /* From 5.13 on ptrace(2) shows where a thread has registered its rseq area: without that, a program
  * comes back as if it had none, and takes the processor that it was on for the one that it is on. From
@@ -25,12 +25,6 @@ int kernel_check(struct err *e)
 		return 0;
 	return err_set(e, 0, "Linux %s is too old: trecr needs Linux %d.%d or later",
 		kernel_release(), MAJOR, MINOR);
-}
-
-/* There is no process 0. */
-static bool has_ptrace(void)
-{
-	return ptrace(PTRACE_SEIZE, 0, NULL, NULL) >= 0 || errno == ESRCH;
 }
 
 static bool has_kcmp(void)
@@ -57,7 +51,7 @@ char *kernel_refused(void)
 		const char *name;
 		bool (*has)(void);
 	} calls[] = {
-		{"ptrace(2)", has_ptrace},
+		{"ptrace(2)", tracee_seize_allowed},
 		{"kcmp(2)", has_kcmp},
 		{"pidfd_open(2)", has_pidfd_open},
 		{"pidfd_getfd(2)", has_pidfd_getfd},

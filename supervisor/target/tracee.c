@@ -42,6 +42,12 @@ int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e)
 	return 0;
 }
 
+/* There is no process 0. */
+bool tracee_seize_allowed(void)
+{
+	return ptrace(PTRACE_SEIZE, 0, NULL, NULL) >= 0 || errno == ESRCH;
+}
+
 int tracee_interrupt(struct tracee *t, struct err *e)
 {
 	if (!ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL))

@@ -55,6 +55,8 @@ struct tracee_report {
  * appear, and with @kill_with_us the tracee is killed when the supervisor ends. Errors: ESRCH
  * (gone), EPERM (traced by another debugger, not ours, not dumpable). */
 int tracee_seize(struct tracee *t, bool kill_with_us, struct err *e);
+/* Whether ptrace(2) may be called at all: a container's seccomp filter may forbid it. */
+bool tracee_seize_allowed(void);
 int tracee_interrupt(struct tracee *t, struct err *e);
 /* Wait for the next report of @t, at most until @deadline_ns (CLOCK_MONOTONIC; 0: do not
  * wait). TRACEE_EVENT_NONE when there was none in time. */
