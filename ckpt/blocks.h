@@ -55,7 +55,8 @@ struct blocks_to_write {
 	const struct image *parent; /* same file of the parent checkpoint, NULL: store all */
 	/* For each source of @parent (index in its chain) the index in the new one's. */
 	const uint32_t *parent_source;
-	struct peers *peers; /* what other processes have already (peers.h); NULL: nothing */
+	struct peers
+		*peers; /* what other processes have already (common_blocks.h); NULL: nothing */
 	struct pack_choice pack;   /* how to compress */
 	bool check_clean;          /* look whether clean blocks are so (for tests) */
 	unsigned threads;          /* 0: as many as is sensible here */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ckpt/hash.h"
-#include "ckpt/peers.h"
+#include "ckpt/common_blocks.h"
 #include "lib/util.h"
 
 /* What compression has to save: less is not worth the work of decompressing. */

@@ -26,9 +26,9 @@ static inline bool chunk_has(const struct chunk_blocks *set, uint32_t i)
 /* What becomes of a block. */
 enum fate {
 	FATE_STORE,
-	FATE_DROP,   /* zero, and reads as zero without being recorded */
-	FATE_ZERO,   /* zero, to be recorded */
-	FATE_PARENT, /* in another file: of another checkpoint, or another process (peers.h) */
+	FATE_DROP, /* zero, and reads as zero without being recorded */
+	FATE_ZERO, /* zero, to be recorded */
+	FATE_PARENT, /* in another file: of another checkpoint, or another process (common_blocks.h) */
 	FATE_PACKED, /* one of chunk.packs has it */
 	FATE_OTHER,  /* it is not for this pass */
 };
@@ -57,7 +57,7 @@ struct chunk {
 	size_t pack_count;
 
 	uint8_t *
-		others; /* CHUNK_SIZE: what other processes' files have (peers.h); NULL: none yet */
+		others; /* CHUNK_SIZE: what other processes' files have (common_blocks.h); NULL: none yet */
 };
 
 /* NULL: there is no memory for it. */

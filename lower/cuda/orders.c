@@ -3,7 +3,7 @@
  */
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/shared_memory.h"
-#include "lower/cuda/snapshot.h"
+#include "lower/cuda/device_copy.h"
 #include "lower/mpi/mpi.h"
 #include "lower/runtime.h"
 

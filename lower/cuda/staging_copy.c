@@ -11,7 +11,7 @@
 #include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/hash_module.h"
-#include "lower/cuda/snapshot.h"
+#include "lower/cuda/device_copy.h"
 
 #define STAGING_SIZE (64ul << 20)
 

@@ -1,6 +1,6 @@
 /*
  * snapshot_wait.c - the program beside a checkpoint that reads a copy of its device memory
- * (lower/cuda/snapshot.h): what would fail by the memory that the copy takes, or would take away what
+ * (lower/cuda/device_copy.h): what would fail by the memory that the copy takes, or would take away what
  * it is read by, waits until it has been read. That also ends with the supervisor.
  */
 #include "shared/raw.h"

@@ -21,7 +21,7 @@ _Static_assert(CALL_COUNT <= MPI_WAITING, "too few pieces of code that wait");
 
 static void *reserved[CALL_COUNT];
 
-/* A program that ends itself is not kept from it; and what time it is the library is not asked (lower/mpi/clock.c). */
+/* A program that ends itself is not kept from it; and what time it is the library is not asked (lower/mpi/wtime.c). */
 static int is_left(unsigned i)
 {
 	return mpi_info[i].way == API_VARIABLE || i == INDEX_MPI_Abort ||

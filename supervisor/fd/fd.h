@@ -177,7 +177,7 @@ struct fd_dump {
 	const char *save_directories; /* whose files are saved: strings_next(); NULL: none */
 	uint64_t temporary_bytes; /* of files that are saved in case that they are missing */
 	bool program_resumes;     /* after the checkpoint */
-	bool looked_for_aio, has_aio; /* fd_kinds/event_fds.c */
+	bool looked_for_aio, has_aio; /* fd_kinds/eventfd_timerfd_signalfd.c */
 };
 
 /* A description, and what is not known or not final before the end. */

@@ -275,14 +275,6 @@ int fd_epoll_check(const struct fd_check *c, const struct image_description *x, 
 	return more;
 }
 
-int fd_epoll_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
-{
-	int fd = epoll_create1(EPOLL_CLOEXEC);
-
-	return fd < 0 ? err_set(e, errno, "cannot create an epoll descriptor")
-		      : fd_lift(r, fd, e);
-}
-
 void fd_epoll_show(const struct image *job, const struct image_description *x, struct buf *out)
 {
 	size_t count = 0;

@@ -1,5 +1,5 @@
 /*
- * fd_kinds/epoll_restore.c - the watches of epoll(7) at a restart.
+ * fd_kinds/epoll_restore.c - epoll(7) at a restart: an instance, and its watches when all that they are on is there.
  *
  * The kernel lets nobody set that a one-shot watch has fired: it is set for any event, and an
  * event is provided. A socket has one while it is new; for others see provoke_event().
@@ -14,6 +14,14 @@
 
 #include "supervisor/fd_kinds/epoll_watch.h"
 #include "supervisor/fd_kinds/fd_kinds.h"
+
+int fd_epoll_restore(struct fd_restore *r, const struct image_description *x, struct err *e)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	return fd < 0 ? err_set(e, errno, "cannot create an epoll descriptor")
+		      : fd_lift(r, fd, e);
+}
 
 /* A watch that has yet to fire. */
 struct fired {

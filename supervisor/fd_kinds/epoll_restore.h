@@ -1,5 +1,5 @@
 /*
- * fd_kinds/epoll_restore.h - the watches of epoll(7) at a restart.
+ * fd_kinds/epoll_restore.h - the watches of epoll(7) at a restart: one may be on another epoll descriptor.
  */
 #ifndef SUPERVISOR_FD_KINDS_EPOLL_RESTORE_H
 #define SUPERVISOR_FD_KINDS_EPOLL_RESTORE_H

@@ -1,6 +1,6 @@
 /*
  * file_handle.c - from the handle in fdinfo to a name: by open_by_handle_at(2), else by
- * handle_search.c.
+ * watched_file_names.c.
  */
 #include "supervisor/fd_kinds/file_handle.h"
 
@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 
 #include "lib/util.h"
-#include "supervisor/fd_kinds/handle_search.h"
+#include "supervisor/fd_kinds/watched_file_names.h"
 
 #ifndef AT_HANDLE_FID
 #define AT_HANDLE_FID 0x200

@@ -3,7 +3,7 @@
  *
  * The kernel tells a watch by the file's handle, not by its name. Who may open files by handle
  * (CAP_DAC_READ_SEARCH) gets the name from that; for others it is searched for
- * (fd_kinds/handle_search.h).
+ * (fd_kinds/watched_file_names.h).
  */
 #ifndef SUPERVISOR_FD_KINDS_FILE_HANDLE_H
 #define SUPERVISOR_FD_KINDS_FILE_HANDLE_H

@@ -14,8 +14,8 @@
 #include "lib/procfs.h"
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/parent_directories.h"
-#include "supervisor/fd_kinds/saved_sets.h"
-#include "supervisor/fd_kinds/saved_sets_dump.h"
+#include "supervisor/fd_kinds/saved_directories.h"
+#include "supervisor/fd_kinds/saved_directories_dump.h"
 
 /* What SQLite keeps beside a database (https://www.sqlite.org/fileformat.html), and what such a
  * file begins with. A file that is made after the checkpoint would be taken for

@@ -1,6 +1,6 @@
 /*
  * fd_kinds/saved_files.h - files whose contents are saved with the program (--save-files): files that
- * it has open for writing, and files that belong to them (an SQLite database's, saved_sets.h).
+ * it has open for writing, and files that belong to them (an SQLite database's, saved_directories.h).
  */
 #ifndef SUPERVISOR_FD_KINDS_SAVED_FILES_H
 #define SUPERVISOR_FD_KINDS_SAVED_FILES_H

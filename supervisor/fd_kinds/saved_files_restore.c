@@ -16,12 +16,12 @@
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/fd/parent_directories.h"
-#include "supervisor/fd/rename_new.h"
+#include "supervisor/fd/rename_noreplace.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/fd/trusted_path.h"
-#include "supervisor/fd_kinds/aside.h"
+#include "supervisor/fd_kinds/set_file_aside.h"
 #include "supervisor/fd_kinds/saved_files.h"
-#include "supervisor/fd_kinds/saved_sets_restore.h"
+#include "supervisor/fd_kinds/saved_directories_restore.h"
 
 /* Whether a restart puts it back. */
 static bool is_put_back(const struct image_object *o, const char *path)
@@ -243,7 +243,7 @@ static int replace_file(const struct saved_file *f, const char *with,
 		if (!aside)
 			return -1;
 	}
-	if (with && fd_rename_new(f->in, with, f->in, f->base))
+	if (with && fd_rename_noreplace(f->in, with, f->in, f->base))
 		return err_set(e, errno, "cannot put %s back", path);
 	if (with && aside)
 		tell_put_back(notice, path, aside);
@@ -303,7 +303,7 @@ static int put_missing_back(
 	if (fd < 0)
 		return -1;
 	failed = fill_file(f, fd, e) || finish_file(f, fd, e) ? -1 : 0;
-	if (!failed && !fd_rename_new(f->in, name, f->in, f->base)) {
+	if (!failed && !fd_rename_noreplace(f->in, name, f->in, f->base)) {
 		notice_printf(notice, "%s was missing and has been put back", f->path);
 		return sync_directory_of(f->path, e);
 	}

@@ -23,7 +23,7 @@
 #include "supervisor/fd_kinds/inherited_stream.h"
 #include "supervisor/fd_kinds/pipe_holders.h"
 #include "supervisor/fd_kinds/pty.h"
-#include "supervisor/fd_kinds/saved_sets_dump.h"
+#include "supervisor/fd_kinds/saved_directories_dump.h"
 #include "supervisor/fd_table/descriptors_count.h"
 #include "supervisor/fd_table/descriptors_list.h"
 #include "supervisor/fd_table/kind_table.h"

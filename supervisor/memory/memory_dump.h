@@ -7,7 +7,7 @@
 #include "supervisor/state/dump.h"
 
 /* Regions and mapped files; adds to d->runs, d->copied_runs and d->shared_runs what is to be
- * stored. What is to be found later (memory/own_pages.h) is only listed. */
+ * stored. What is to be found later (memory/private_pages.h) is only listed. */
 int dump_memory(struct dump *d, struct err *e);
 
 /* When all has been saved: protect the pages against being written to unseen from now on. */

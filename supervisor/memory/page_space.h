@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
-#include "supervisor/memory/anchor.h"
+#include "supervisor/memory/uffd_anchor.h"
 #include "supervisor/memory/lazy_ranges.h"
-#include "supervisor/memory/missing.h"
+#include "supervisor/memory/lazy_missing.h"
 
 struct page_space {
 	int uffd;

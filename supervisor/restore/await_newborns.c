@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/restart_attempt.h"
 #include "supervisor/restore/failed_restart.h"
 #include "supervisor/restore/restore_stage.h"
 

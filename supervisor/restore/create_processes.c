@@ -4,7 +4,7 @@
  */
 #include <sched.h>
 
-#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/restart_attempt.h"
 #include "supervisor/restore/restore_stage.h"
 #include "supervisor/start/spawn.h"
 

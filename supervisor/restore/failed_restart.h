@@ -6,7 +6,7 @@
 #ifndef SUPERVISOR_RESTORE_FAILED_RESTART_H
 #define SUPERVISOR_RESTORE_FAILED_RESTART_H
 
-#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/restart_attempt.h"
 
 /* After a failure, before we have killed anything ourselves: whether somebody else has killed one of
  * the @count new processes, or the first process of their namespace (@init, or 0). Then @e says so,

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "lib/limits.h"
-#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/restart_attempt.h"
 #include "supervisor/restore/restore_stage.h"
 
 /* Where helpers' ids are looked for. */

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/restart_attempt.h"
 #include "supervisor/target/x86_64.h"
 
 /* ERESTARTNOINTR: a signal has interrupted the call, and the kernel would restart it. */

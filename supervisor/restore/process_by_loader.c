@@ -20,7 +20,7 @@
 
 #include "lib/notices.h"
 #include "lib/test_hooks.h"
-#include "supervisor/memory/anchor.h"
+#include "supervisor/memory/uffd_anchor.h"
 #include "supervisor/memory/lazy.h"
 #include "supervisor/state/limits_restore.h"
 #include "supervisor/split/lower_restore.h"
@@ -31,7 +31,7 @@
 #include "supervisor/target/memory_limits.h"
 #include "supervisor/target/module.h"
 #include "supervisor/target/remote.h"
-#include "supervisor/target/fetch_new.h"
+#include "supervisor/target/fetch_new_fd.h"
 
 extern const uint8_t loader_blob[], loader_blob_end[];
 

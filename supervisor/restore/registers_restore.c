@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "supervisor/memory/aio_restore.h"
-#include "supervisor/memory/anchor.h"
+#include "supervisor/memory/uffd_anchor.h"
 #include "supervisor/restore/file_owners_restore.h"
 #include "supervisor/restore/posix_locks_restore.h"
 #include "supervisor/restore/restore.h"

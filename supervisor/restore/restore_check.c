@@ -14,7 +14,7 @@
 #include "supervisor/fd_table/descriptors.h"
 #include "supervisor/memory/mapped_files_check.h"
 #include "supervisor/memory/memory_fits.h"
-#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/restart_attempt.h"
 #include "supervisor/restore/process_by_loader.h"
 #include "supervisor/restore/release_choice.h"
 #include "supervisor/split/lower_restore.h"

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#include "supervisor/restore/attempt.h"
+#include "supervisor/restore/restart_attempt.h"
 
 /* ---- sessions ---- */
 

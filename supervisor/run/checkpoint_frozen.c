@@ -14,7 +14,7 @@
 #include "supervisor/run/checkpoint_commit.h"
 #include "supervisor/run/checkpoint_memory.h"
 #include "supervisor/run/checkpoint_snapshot.h"
-#include "supervisor/run/checkpoint_may_end.h"
+#include "supervisor/run/checkpoint_try_restart.h"
 #include "supervisor/run/checkpoint_drain.h"
 #include "supervisor/run/checkpoint_quiesce.h"
 #include "supervisor/syscall/interrupted_call.h"

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 #include "ckpt/blocks.h"
-#include "ckpt/peers.h"
+#include "ckpt/common_blocks.h"
 #include "lib/phase.h"
 #include "lib/test_hooks.h"
 #include "supervisor/fd_table/descriptors.h"
 #include "supervisor/memory/memory_available.h"
 #include "supervisor/memory/memory_dump.h"
-#include "supervisor/memory/own_pages.h"
+#include "supervisor/memory/private_pages.h"
 #include "supervisor/run/fork_snapshot.h"
 #include "supervisor/split/device_snapshot.h"
 #include "supervisor/split/lower_dump.h"

@@ -12,7 +12,7 @@
 #include "supervisor/memory/memory_dump.h"
 #include "supervisor/run/checkpoint_commit.h"
 #include "supervisor/run/checkpoint_memory.h"
-#include "supervisor/run/checkpoint_peers.h"
+#include "supervisor/run/checkpoint_common_blocks.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/split/mpi_files.h"
 #include "supervisor/start/run_options.h"

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "ckpt/peers.h"
+#include "ckpt/common_blocks.h"
 #include "lib/phase.h"
 #include "supervisor/fd_table/descriptors.h"
 #include "supervisor/target/process_copy.h"

@@ -15,7 +15,7 @@
 #include "supervisor/state/dump.h"
 #include "supervisor/tree/gpu_patience.h"
 
-/* What a process has to do with blocks that several have (ckpt/peers.h): others may find its, and it looks for
+/* What a process has to do with blocks that several have (ckpt/common_blocks.h): others may find its, and it looks for
  * those of others. */
 struct peer_role {
 	bool is_peer, looks;

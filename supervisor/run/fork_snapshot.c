@@ -4,7 +4,7 @@
 #include "supervisor/run/fork_snapshot.h"
 
 #include "lib/notices.h"
-#include "supervisor/memory/own_pages.h"
+#include "supervisor/memory/private_pages.h"
 #include "supervisor/split/device_snapshot.h"
 #include "supervisor/target/process_copy.h"
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
-#include "supervisor/fd/rename_new.h"
+#include "supervisor/fd/rename_noreplace.h"
 #include "supervisor/socket/as_creator.h"
 
 #define PLACE (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -144,8 +144,9 @@ static int bind_and_rename(const struct way *w, int root, const struct bind_apar
 	if (bind_below(root, b))
 		return -1;
 	file = openat(last_place(w), base, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	return file < 0 || finish(arg, file) ? -1
-					     : fd_rename_new(last_place(w), base, b->in, base);
+	return file < 0 || finish(arg, file)
+		       ? -1
+		       : fd_rename_noreplace(last_place(w), base, b->in, base);
 }
 
 int socket_bind_apart(

@@ -14,7 +14,7 @@
 #include "lib/util.h"
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/socket/datagram_transit.h"
-#include "supervisor/socket/past_connections.h"
+#include "supervisor/socket/time_wait_ports.h"
 #include "supervisor/socket/socket_families.h"
 #include "supervisor/socket/socket_options.h"
 #include "supervisor/socket/sockets_restore.h"
@@ -36,7 +36,7 @@ static int no_name(
 {
 	cleanup_buf struct buf shown = {0};
 	bool wait = (code == EADDRINUSE || code == EADDRNOTAVAIL) &&
-		    past_connections_hold(socket_port(name));
+		    time_wait_holds_port(socket_port(name));
 
 	socket_name_show(name, size, &shown);
 	buf_add(&shown, "", 1);

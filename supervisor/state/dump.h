@@ -58,7 +58,7 @@ struct dump {
 	bool may_wait; /* a copy may be made: its page tables can be walked instead */
 
 	struct vma_list vmas;
-	struct buf regions;      /* memory/own_pages.h: until all is known of them */
+	struct buf regions;      /* memory/private_pages.h: until all is known of them */
 	struct buf watched;      /* struct vma: to be protected by dump_protect() */
 	struct buf modules_used; /* struct image_module, in the note's order */
 	struct buf runs;         /* struct block_run: private memory, for blocks_write() */

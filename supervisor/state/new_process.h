@@ -58,7 +58,7 @@ struct new_process {
 	struct restore_plan plan;
 	struct vma_list vmas;
 	int uffd;          /* of its memory, if that is filled later; else -1 */
-	int anchor;        /* keeps uffd open (memory/anchor.h), or -1 */
+	int anchor;        /* keeps uffd open (memory/uffd_anchor.h), or -1 */
 	uint8_t *new_vdso; /* its bytes, while the old one's range is something else */
 };
 

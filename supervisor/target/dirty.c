@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 
 #include "supervisor/target/pagemap.h"
-#include "supervisor/target/fetch_new.h"
+#include "supervisor/target/fetch_new_fd.h"
 
 /* <linux/userfaultfd.h> of kernel 6.7 */
 #ifndef UFFD_FEATURE_WP_ASYNC

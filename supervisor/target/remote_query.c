@@ -11,7 +11,7 @@
 
 #include "lib/util.h"
 #include "shared/batch.h"
-#include "supervisor/target/cave.h"
+#include "supervisor/target/vdso_code.h"
 #include "supervisor/target/memory_limits.h"
 
 #define PAGE 4096u

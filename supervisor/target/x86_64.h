@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-#include "supervisor/target/cave.h"
+#include "supervisor/target/vdso_code.h"
 
 /* What a system call returns inside the kernel when it is to be restarted
  * (include/linux/errno.h); seen in rax of a thread stopped in one. */

@@ -10,7 +10,7 @@
  */
 #include <asm/unistd_64.h>
 
-#include "supervisor/target/cave.h"
+#include "supervisor/target/vdso_code.h"
 
 #define ESRCH   3
 #define WAIT_NS 10000000

@@ -14,7 +14,7 @@ import zlib
 
 PAGE, CHUNK = 4096, 2 << 20
 ZEROS = bytes(PAGE)
-# Nor is an io_uring: what keeps userfaultfds open is one (supervisor/memory/anchor.h).
+# Nor is an io_uring: what keeps userfaultfds open is one (supervisor/memory/uffd_anchor.h).
 NOT_THE_PROGRAMS = ("[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "anon_inode:[io_uring]")
 
 

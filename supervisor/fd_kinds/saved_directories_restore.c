@@ -1,0 +1,206 @@
+/*
+ * saved_directories_restore.c - what the image does not know of is moved aside.
+ */
+#include "supervisor/fd_kinds/saved_directories_restore.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ckpt/image_names.h"
+#include "ckpt/image_read.h"
+#include "lib/notices.h"
+#include "lib/util.h"
+#include "supervisor/fd/parent_directories.h"
+#include "supervisor/fd/trusted_path.h"
+#include "supervisor/fd_kinds/set_file_aside.h"
+#include "supervisor/fd_kinds/saved_directories.h"
+
+bool fd_saved_is_set(const struct image_object *o)
+{
+	return o->kind == IMAGE_OBJECT_FILE && o->flags & IMAGE_FILE_SET;
+}
+
+struct file_id {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct clearing {
+	const struct image *job;
+	void (*notice)(const char *line);
+	struct buf own; /* struct file_id: of what this process has open */
+};
+
+/* What the checkpoint knows of it; NULL: nothing. */
+static const struct image_object *find_named(const struct image *job, const char *path)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (uint32_t n = 0; (n = image_object_named(job, path, n));)
+		if (o[n - 1].kind == IMAGE_OBJECT_FILE && !(o[n - 1].flags & IMAGE_FILE_ABSENT))
+			return &o[n - 1];
+	return NULL;
+}
+
+/* Of what was skipped nothing is known. A directory that is where a file or a link is to be put back is moved
+ * aside with all that is in it. */
+static bool was_looked_into(void *arg, const char *path)
+{
+	const struct clearing *c = arg;
+	const struct image_object *o = find_named(c->job, path);
+	bool saved = o && !(o->flags & IMAGE_FILE_NOT_SAVED);
+
+	if (!o || o->flags & IMAGE_FILE_DIRECTORY)
+		return !o || saved;
+	return !saved && o->args[0]; /* it was a file then, which is not put back */
+}
+
+/* Our own are the descriptors that we have opened, and the standard streams; what else was open when we were started is
+ * not. */
+static int find_own(struct clearing *c, struct err *e)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	if (!dir)
+		return err_set(e, errno, "cannot look into /proc/self/fd");
+	while ((entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+		struct stat st;
+
+		if (entry->d_name[0] != '.' && (fd <= 2 || fcntl(fd, F_GETFD) & FD_CLOEXEC) &&
+			!fstat(fd, &st)) {
+			struct file_id id = {st.st_dev, st.st_ino};
+
+			buf_push(&c->own, struct file_id, &id);
+		}
+	}
+	closedir(dir);
+	return 0;
+}
+
+static bool is_own(const struct clearing *c, const struct stat *st)
+{
+	for (size_t i = 0; i < buf_count(&c->own, struct file_id); i++) {
+		const struct file_id *own = buf_at(&c->own, struct file_id, i);
+
+		if (own->dev == st->st_dev && own->ino == st->st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* A file where there was a directory came later, too. FIFOs, sockets and devices are in nobody's way. */
+static int move_later_aside(void *arg, const struct fd_set_file *f, struct err *e)
+{
+	const struct clearing *c = arg;
+	const struct image_object *o = find_named(c->job, f->path);
+	bool directory = o && o->flags & IMAGE_FILE_DIRECTORY;
+	cleanup_free char *aside = NULL;
+
+	if (!directory &&
+		(o || is_own(c, &f->st) || !(S_ISREG(f->st.st_mode) || S_ISLNK(f->st.st_mode))))
+		return 0;
+	aside = fd_move_aside(f->in, f->name, f->path, e);
+	if (!aside)
+		return -1;
+	if (directory)
+		notice_printf(c->notice,
+			"%s was a directory at the checkpoint; what had its name is now %s",
+			f->path, aside);
+	else
+		fd_tell_moved_aside(c->notice, f->path, aside);
+	return 0;
+}
+
+/* Also those in which there was nothing. */
+static void make_directories(const struct clearing *c, const struct image_object *set)
+{
+	cleanup_free char *begin = xasprintf("%s/", image_string(c->job, set->name));
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(c->job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *path = image_string(c->job, o[i].name);
+		cleanup_free char *inside = xasprintf("%s/", path);
+		cleanup_fd int fd = -1;
+
+		if (o[i].kind != IMAGE_OBJECT_FILE || !(o[i].flags & IMAGE_FILE_DIRECTORY) ||
+			strncmp(path, begin, strlen(begin)))
+			continue;
+		fd = fd_parents_open(c->job, inside, o[i].args[1], true);
+		if (fd < 0)
+			notice_printf(c->notice, "cannot make the directory %s again: %s", path,
+				strerror(errno));
+	}
+}
+
+/* Others' symbolic links are not followed: they could lead to any files. */
+static int open_set(const struct clearing *c, const struct image_object *o, struct err *e)
+{
+	const char *path = image_string(c->job, o->name);
+	cleanup_free char *inside = xasprintf("%s/", path);
+	cleanup_fd int found = -1;
+	int fd;
+
+	if (fd_check_trusted(inside, 0, e)) /* names the link */
+		return -1;
+	found = fd_parents_open(c->job, inside, o->args[1], true);
+	fd = found < 0 ? -1 : openat(found, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOTDIR)
+		return err_set(e, 0,
+			"cannot put the files in %s back: it, or a directory above it, is no "
+			"longer a directory (move away what has its name)",
+			path);
+	return fd < 0 ? err_set(e, errno, "cannot put the files in %s back", path) : fd;
+}
+
+/* Files that were made there since the checkpoint are moved aside. */
+static int clear_set(struct clearing *c, const struct image_object *o, struct err *e)
+{
+	const struct fd_set_walk walk = {
+		.found = move_later_aside, .enters = was_looked_into, .arg = c};
+	int fd = open_set(c, o, e);
+
+	if (fd < 0 || fd_set_walk(&walk, fd, image_string(c->job, o->name), e))
+		return -1;
+	make_directories(c, o);
+	return 0;
+}
+
+static int clear_sets(struct clearing *c, struct err *e)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(c->job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	/* Nothing is moved before all of them can be opened. */
+	for (size_t i = 0; i < count; i++) {
+		cleanup_fd int fd = -1;
+
+		if (fd_saved_is_set(&o[i]) && (fd = open_set(c, &o[i], e)) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (fd_saved_is_set(&o[i]) && clear_set(c, &o[i], e))
+			return -1;
+	return 0;
+}
+
+int fd_saved_clear_sets(
+	const struct image *job, void (*notice)(const char *line), struct err *e)
+{
+	struct clearing c = {job, notice, {0}};
+	int failed = find_own(&c, e) || clear_sets(&c, e) ? -1 : 0;
+
+	buf_free(&c.own);
+	return failed;
+}
