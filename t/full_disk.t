@@ -40,6 +40,44 @@ else
 	skip "a full disk" "no file system can be mounted here"
 fi
 
+# incremental NAME HOW [OPTION...]: an incremental checkpoint, by the OPTIONs, has no room. What has changed before
+# it has changed since the first all the same, which the next refers to: with --fork, the kernel watches for pages
+# written to since the failed one by then.
+incremental() {
+	arena "$1"
+	mkdir disk
+	if ! [ "$FULL_DISK_NS" = own ] || ! mount -t tmpfs -o size=60m,mode=700 small disk 2>mount.err; then
+		skip "$1" "no file system can be mounted here"
+		return
+	fi
+	ln -s disk ck
+	RUN_FLAGS="--incremental --dirty=$2" launch "$victim/idle" touch 16 3000
+	checkpoint || explain
+	local first=$path watched
+	watched=$(grep -c '^VmFlags:.* uw' "/proc/$(program_of "$sup")/smaps")
+	[ "$2" = hash ] || [ "$watched" != 0 ] || diag "this kernel does not show pages that were not written to"
+	kill -USR2 "$sup"
+	await -t 60 -p "$sup" out '^touched 1$' >/dev/null
+	head -c "$(($(stat -f -c '%a * %S' disk) - 2000000))" /dev/zero >disk/filler
+	checkpoint "${@:3}"
+	isnt $? 0 "$1 has no room"
+	like "$(told)" '^trecr-ckpt: cannot .*No space left on device' "and says so"
+	is "$(cd ck/ && echo ckpt-*) $(readlink ck/latest)" "ckpt-000001 ckpt-000001" "nothing is left of it"
+	ok "its parent is whole" quiet trecr-inspect --verify "$first"
+	rm disk/filler
+	checkpoint
+	is $? 0 "with room there is one" || explain
+	ok "of which all can be read" quiet trecr-inspect --verify "$path"
+	ok "and which refers to its parent" [ "$(du -sk "$path" | cut -f1)" -lt 14000 ]
+	freeze_away || explain
+	restart_here && finish
+	is "$status" 0 "a restart from the last has what was written before the failure" || explain
+	umount -l disk
+}
+incremental "an incremental checkpoint" hash
+incremental "an incremental checkpoint with --dirty=uffd" uffd
+incremental "one that is written while the program runs" uffd --fork
+
 # A directory that has become read-only: a remounted disk.
 arena readonly
 mkdir disk

@@ -54,6 +54,25 @@ static void touch(int pages, int round)
 	victim_say("touched %d", round);
 }
 
+/* That each page has the number of the last round that changed it. */
+static void check_touched(int pages, int rounds)
+{
+	char *seen = calloc(size / 4096, 1);
+
+	for (int round = rounds; round && seen; round--)
+		for (int i = 0; i < pages; i++) {
+			size_t page = victim_word(round, i) % (size / 4096);
+			uint64_t last = ((uint64_t *)(p + page * 4096))[511];
+
+			if (!seen[page])
+				CHECK(last == (uint64_t)round,
+					"page %zu was changed in round %d, and has %llu", page,
+					round, (long long)last);
+			seen[page] = 1;
+		}
+	free(seen);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -123,6 +142,8 @@ int main(int argc, char **argv)
 			CHECK(counts[i][0] > before[i], "thread %d stands still", i);
 		}
 	}
+	if (rounds)
+		check_touched(atoi(argv[3]), rounds);
 	for (size_t at = 0; at < size; at += step)
 		if (!SAME(p + at, 4088, at, "memory"))
 			break;
