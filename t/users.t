@@ -67,36 +67,6 @@ like "$(ionice -p "$pid")" '^none' "the I/O priority of trecr-restart is not the
 finish
 is "$status" 0 "and the program is whole" || explain
 
-# trecr-restart whose file has the capability to choose process ids: without namespaces, though the user is ordinary.
-mkdir ../capable && cp "$build/trecr-restart" ../capable
-if have setcap && setcap cap_checkpoint_restore=ep ../capable/trecr-restart 2>/dev/null; then
-	: >out && : >err && chown $user out err
-	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d capable -- idle </dev/null >out 2>err &
-	sup=$!
-	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
-	pid=$(program_of $sup)
-	grep ^Cap "/proc/$pid/status" >capabilities
-	freeze_away
-	rm -f pidfile
-	setpriv --reuid=$user --regid=$user --clear-groups -- \
-		../capable/trecr-restart --pidfile pidfile capable </dev/null >>out 2>restart.err &
-	sup=$!
-	await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
-	is "$(program_of $sup)" "$pid" "by trecr-restart with a file capability, a user's program gets its process id back" ||
-		explain
-	is "$(readlink "/proc/$pid/ns/user")" "$(readlink /proc/self/ns/user)" "in no other user namespace"
-	is "$(grep ^Cap "/proc/$pid/status")" "$(cat capabilities)" "and has no capability that it did not have"
-	as $user bash -c "exec 9<>/proc/$sup/mem" 2>/dev/null
-	isnt $? 0 "nobody without the capability gets at trecr-restart's memory"
-	like "$(as $user trecr-ckpt $sup 2>ckpt.err)" "ckpt-" "which the user can ask for checkpoints" || explain
-	finish
-	is "$status" 0 "and the program is whole" || explain
-else
-	for name in "process id" "user namespace" "capability" "memory" "checkpoints" "whole"; do
-		skip "trecr-restart with a file capability: $name" "no file capabilities here"
-	done
-fi
-
 # Who may not attach is told why.
 cp ../bin/idle ../bin/setgid
 chgrp $other ../bin/setgid && chmod g+s ../bin/setgid

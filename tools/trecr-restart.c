@@ -3,16 +3,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "ckpt/members.h"
 #include "ckpt/store.h"
@@ -493,31 +489,6 @@ static int prepare_options(const struct command_line *line, const char *image,
 	return r;
 }
 
-/*
- * CAP_CHECKPOINT_RESTORE of the program file (setcap cap_checkpoint_restore=ep) lets a user have process ids
- * back without namespaces. execve(2) of the new processes would drop it, so it becomes an ambient one there, as if the
- * user had it: the restart puts the program's own capabilities back. A process with a file capability is not
- * dumpable (commit_creds() in the kernel), so that not even we could attach to what we fork, nor trecr-ckpt look
- * at us. Being dumpable lets nobody attach to us who lacks the capability (cap_ptrace_access_check()).
- */
-static void hand_on_file_capability(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
-	const unsigned word = CAP_CHECKPOINT_RESTORE / 32,
-		       bit = 1u << CAP_CHECKPOINT_RESTORE % 32;
-
-	if (!getauxval(AT_SECURE) || getuid() != geteuid() || getgid() != getegid() ||
-		!geteuid() || syscall(SYS_capget, &head, data) || !(data[word].permitted & bit))
-		return;
-	data[word].inheritable |= bit;
-	/* Where it fails, the restart takes namespaces. */
-	if (syscall(SYS_capset, &head, data) ||
-		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_CHECKPOINT_RESTORE, 0, 0))
-		return;
-	(void)prctl(PR_SET_DUMPABLE, 1);
-}
-
 int main(int argc, char *argv[])
 {
 	static struct supervisor s = SUPERVISOR_INIT(TOOL);
@@ -528,7 +499,6 @@ int main(int argc, char *argv[])
 	const struct opts *opts;
 	int status;
 
-	hand_on_file_capability();
 	s.options = (struct supervisor_options)SUPERVISOR_OPTION_DEFAULTS;
 	status = parse_options(&line, &s.options, &operands, &opts);
 	if (status >= 0)

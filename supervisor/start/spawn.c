@@ -181,7 +181,7 @@ static int make_here(struct supervisor *s, pid_t pid, struct held_child *held,
 		*why = xasprintf("process id %d is in use", pid);
 		return 1;
 	case EPERM:
-		*why = xasprintf("choosing process ids requires CAP_CHECKPOINT_RESTORE here");
+		*why = xasprintf("choosing process ids requires a capability here");
 		return 1;
 	case EINVAL:
 		return err_set(e, 0,
