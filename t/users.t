@@ -80,6 +80,56 @@ like "$(cat ckpt.err)" "process [0-9]+ .setgid.: it runs with another group.*onl
 finish
 is "$status" 0 "and the program is whole" || explain
 
+cp ../bin/idle ../bin/capable
+if have setcap && setcap cap_net_raw=ep ../bin/capable 2>/dev/null; then
+	: >out && : >err && chown $user out err
+	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d capable -- capable </dev/null >out 2>err &
+	sup=$!
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+	as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
+	like "$? $(cat ckpt.err)" "^[1-9].*process [0-9]+ .capable.: it has capabilities that trecr lacks.*only root" \
+		"nor a program whose file gives it capabilities" || explain
+	finish
+	is "$status" 0 "and the program is whole" || explain
+else
+	skip "a program whose file gives it capabilities" "no file capabilities here"
+	skip "and the program is whole" "no file capabilities here"
+fi
+
+# A file that is watched, and that the user may read no more; without namespaces, where the user has all rights.
+cat >watching.py <<'END'
+import ctypes, os, signal, struct
+libc = ctypes.CDLL(None, use_errno=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+file = os.open("watched", os.O_RDWR | os.O_CREAT)
+queue = libc.inotify_init1(0)
+assert libc.inotify_add_watch(queue, b"watched", 2) == 1
+os.unlink("watched")
+os.fchmod(file, 0o200)
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+os.write(file, b"changed")
+assert struct.unpack("iIII", os.read(queue, 4096)[:16])[:2] == (1, 2) and os.fstat(file).st_mode & 0o777 == 0o200
+print("ok", flush=True)
+END
+if have python3; then
+	capable=(setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=+checkpoint_restore
+		--ambient-caps=+checkpoint_restore --)
+	: >out && : >err && chown $user out err
+	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d watching -- python3 watching.py </dev/null >out 2>err &
+	sup=$!
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+	freeze_away
+	rm -f pidfile
+	"${capable[@]}" trecr-restart --pidfile pidfile watching </dev/null >>out 2>restart.err &
+	sup=$!
+	await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
+	finish
+	is "$status $(tail -n 1 out)" "0 ok" "a watch of a file that may not be read any more comes back" || explain
+else
+	skip "a watch of a file that may not be read any more comes back" "no python3"
+fi
+
 # Standard output is a file that root's shell has opened for the program, in its own directory.
 mkdir -m 700 secret
 chmod 777 .

@@ -294,6 +294,22 @@ static int open_file(const struct fd_restore *r, const char *name)
 	return -1;
 }
 
+/* A watch takes permission to read, which the program may have taken away since from a file that it has open as
+ * @file (-1: a file with a name). The file has it for a moment then, unless the watch would see that. */
+static int watch_file(int fd, const char *path, int file, uint32_t mask)
+{
+	int wd = inotify_add_watch(fd, path, mask);
+	struct stat st;
+
+	if (wd >= 0 || errno != EACCES || file < 0 || mask & IN_ATTRIB || fstat(file, &st) ||
+		fchmod(file, (st.st_mode & 07777) | S_IRUSR))
+		return wd;
+	wd = inotify_add_watch(fd, path, mask);
+	if (!fchmod(file, st.st_mode & 07777))
+		return wd;
+	return -1;
+}
+
 /* Numbers only go up: where the next cannot be chosen (Linux 4.18), watches are made and
  * removed until it has been reached. */
 static int add_watch(void *context, int wd, uint32_t mask, const char *name, struct err *e)
@@ -302,8 +318,8 @@ static int add_watch(void *context, int wd, uint32_t mask, const char *name, str
 	int link = mask & IN_DONT_FOLLOW ? O_NOFOLLOW : 0;
 	cleanup_fd int named =
 		name[0] == '/' ? fd_open_trusted(name, O_PATH | O_CLOEXEC | link) : -1;
-	cleanup_free char *path =
-		xasprintf("/proc/self/fd/%d", name[0] == '/' ? named : open_file(w->r, name));
+	int file = name[0] == '/' ? -1 : open_file(w->r, name);
+	cleanup_free char *path = xasprintf("/proc/self/fd/%d", named >= 0 ? named : file);
 	char events[4096];
 	int got;
 
@@ -311,7 +327,7 @@ static int add_watch(void *context, int wd, uint32_t mask, const char *name, str
 		return err_set(e, errno, "cannot watch %s", name);
 	inotify_set_next(w->fd, wd);
 	/* The link in /proc is followed, which leads to what is open, if that is a link, too. */
-	while ((got = inotify_add_watch(w->fd, path, mask & ~IN_DONT_FOLLOW)) < wd) {
+	while ((got = watch_file(w->fd, path, file, mask & ~IN_DONT_FOLLOW)) < wd) {
 		if (got < 0)
 			return err_set(e, errno, "cannot watch %s", name);
 		/* That makes an event. */

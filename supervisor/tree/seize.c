@@ -70,6 +70,14 @@ static bool has_other_id(const char *status, const char *key, uint64_t ours)
 	return false;
 }
 
+/* The kernel lets nobody attach who has not all of a process's capabilities. */
+static bool has_more_capabilities(const char *status)
+{
+	cleanup_free char *own = procfs_status(getpid(), gettid(), NULL);
+
+	return own && status_number(status, "CapPrm", 16) & ~status_number(own, "CapPrm", 16);
+}
+
 /* What the kernel asks of somebody without CAP_SYS_PTRACE who wants to attach (ptrace(2), "Ptrace access mode
  * checking"): @e, of the attempt, is given the reason. */
 static int refuse_protected(const struct process *p, const char *status, struct err *e)
@@ -85,6 +93,9 @@ static int refuse_protected(const struct process *p, const char *status, struct 
 		why = "it runs as another user, as a setuid program does";
 	else if (has_other_id(status, "Gid", getegid()))
 		why = "it runs with another group, as a setgid program does";
+	else if (has_more_capabilities(status))
+		why = "it has capabilities that trecr lacks, as its program file gives them "
+		      "(getcap(8))";
 	else if (!stat(path, &owner) && owner.st_uid != geteuid())
 		why = "it has made itself inaccessible (PR_SET_DUMPABLE, as programs that keep "
 		      "keys do), or its "
