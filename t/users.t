@@ -130,6 +130,27 @@ else
 	skip "a watch of a file that may not be read any more comes back" "no python3"
 fi
 
+# A bounding set that is narrower than ours can be made again in a namespace, or by who has CAP_SETPCAP.
+: >out && : >err && chown $user out err
+setpriv --reuid=$user --regid=$user --clear-groups --bounding-set=-net_admin -- \
+	trecr-run -d bounded -- idle </dev/null >out 2>err &
+sup=$!
+await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+grep ^CapBnd "/proc/$(program_of $sup)/status" >capabilities
+freeze_away
+setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore -- \
+	trecr-restart bounded </dev/null >/dev/null 2>restart.err
+like "$? $(cat restart.err)" "125 .*cannot bound the capabilities .CAP_SETPCAP.*not permitted" \
+	"no program comes back with more capabilities in its bounding set" || explain
+rm -f pidfile
+setpriv --reuid=$user --regid=$user --clear-groups -- \
+	trecr-restart --pidfile pidfile bounded </dev/null >>out 2>restart.err &
+sup=$!
+await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
+is "$(grep ^CapBnd "/proc/$(program_of $sup)/status")" "$(cat capabilities)" "by an ordinary user it comes back with its own" || explain
+finish
+is "$status" 0 "and the program is whole" || explain
+
 # Standard output is a file that root's shell has opened for the program, in its own directory.
 mkdir -m 700 secret
 chmod 777 .

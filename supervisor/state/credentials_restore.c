@@ -35,14 +35,20 @@ static void add_groups(struct restore_plan *p, struct batch_builder *b)
 			plan_data(&p->plan, groups, count * sizeof(*groups)));
 }
 
-/* A namespace begins with all of them. */
+/* A namespace begins with all of them; else the process has ours, and where we lack CAP_SETPCAP none can be dropped.
+ * What is unknown to this kernel is not held either. */
 static void add_bounds(struct batch_builder *b, const struct image_process *ip)
 {
-	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
-		if (!(ip->cap_bounding >> cap & 1))
-			BATCH_ADD(b, "bound the capabilities", SYS_prctl, PR_CAPBSET_DROP, cap)
-				->check =
-				BATCH_ANY; /* unknown to this kernel: not held either */
+	for (int cap = 0; cap <= CAP_LAST_CAP; cap++) {
+		struct batch_call *c;
+
+		if (ip->cap_bounding >> cap & 1)
+			continue;
+		c = BATCH_ADD(b, "bound the capabilities (CAP_SETPCAP)", SYS_prctl,
+			PR_CAPBSET_DROP, cap);
+		if (prctl(PR_CAPBSET_READ, cap) != 1)
+			c->check = BATCH_ANY;
+	}
 }
 
 static struct batch_call *add_capabilities(struct restore_plan *p, struct batch_builder *b,
