@@ -15,7 +15,7 @@
 #include "supervisor/target/remote.h"
 
 struct return_of_context {
-	struct new_process *new;
+	struct new_process *np;
 	const struct image_region *region;
 	struct remote remote;
 	uint64_t scratch;
@@ -38,13 +38,13 @@ static uint64_t requests_of_pages(uint64_t pages)
 static int make_context(struct return_of_context *r)
 {
 	const struct image_aio_ring *old = r->old.data;
-	struct err *e = r->new->e;
+	struct err *e = r->np->e;
 	struct image_aio_ring new;
 	int64_t result;
 
 	r->context = 0;
 	if (tracee_write(
-		    r->new->process.mem_fd, r->scratch, &r->context, sizeof(r->context), e) ||
+		    r->np->process.mem_fd, r->scratch, &r->context, sizeof(r->context), e) ||
 		REMOTE_CALL(&r->remote, &result, e, SYS_io_setup,
 			requests_of_pages(r->old.len / PAGE), r->scratch))
 		return -1;
@@ -52,8 +52,8 @@ static int make_context(struct return_of_context *r)
 		return err_set(e, -result, "cannot create an AIO context%s",
 			result == -EAGAIN ? " (fs.aio-max-nr is used up)" : "");
 	if (tracee_read(
-		    r->new->process.mem_fd, r->scratch, &r->context, sizeof(r->context), e) ||
-		tracee_read(r->new->process.mem_fd, r->context, &new, sizeof(new), e))
+		    r->np->process.mem_fd, r->scratch, &r->context, sizeof(r->context), e) ||
+		tracee_read(r->np->process.mem_fd, r->context, &new, sizeof(new), e))
 		return -1;
 	return new.nr == old->nr
 		       ? 0
@@ -74,7 +74,7 @@ static int advance_ring(struct return_of_context *r)
 {
 	const struct image_aio_ring *old = r->old.data;
 	struct aio_ring_access turn = {
-		.remote = &r->remote, .mem_fd = r->new->process.mem_fd, .scratch = r->scratch};
+		.remote = &r->remote, .mem_fd = r->np->process.mem_fd, .scratch = r->scratch};
 	cleanup_buf struct buf others = {0};
 	uint32_t keep = unread_events(old), count = old->tail;
 	int failed;
@@ -83,10 +83,10 @@ static int advance_ring(struct return_of_context *r)
 		count += old->nr;
 	if (!count)
 		return 0;
-	if (aio_open_null(&turn, r->new->e))
+	if (aio_open_null(&turn, r->np->e))
 		return -1;
-	failed = aio_ring_advance(&turn, r->context, count, keep, &others, r->new->e);
-	return aio_close_null(&turn, failed ? NULL : r->new->e) || failed ? -1 : 0;
+	failed = aio_ring_advance(&turn, r->context, count, keep, &others, r->np->e);
+	return aio_close_null(&turn, failed ? NULL : r->np->e) || failed ? -1 : 0;
 }
 
 /* The kernel follows it to another address (aio_ring_mremap()). */
@@ -95,11 +95,11 @@ static int move_context(struct return_of_context *r)
 	uint64_t size = r->old.len, to = r->region->start;
 	int64_t at;
 
-	if (REMOTE_CALL(&r->remote, &at, r->new->e, SYS_mremap, r->context, size, size,
+	if (REMOTE_CALL(&r->remote, &at, r->np->e, SYS_mremap, r->context, size, size,
 		    MREMAP_MAYMOVE | MREMAP_FIXED, to))
 		return -1;
 	return at == (int64_t)to ? 0
-				 : err_set(r->new->e, at < 0 ? -at : 0,
+				 : err_set(r->np->e, at < 0 ? -at : 0,
 					   "cannot move an AIO context to %#" PRIx64, to);
 }
 
@@ -108,8 +108,8 @@ static int put_context(struct return_of_context *r)
 {
 	const size_t at = offsetof(struct image_aio_ring, nr);
 
-	return tracee_write(r->new->process.mem_fd, r->region->start + at,
-		(const char *)r->old.data + at, r->old.len - at, r->new->e);
+	return tracee_write(r->np->process.mem_fd, r->region->start + at,
+		(const char *)r->old.data + at, r->old.len - at, r->np->e);
 }
 
 /* How many events of @request wait to be read. */
@@ -128,17 +128,17 @@ static uint32_t events_of(const struct return_of_context *r, uint64_t request)
 static int issue_again(struct return_of_context *r)
 {
 	const struct image_aio_request *q;
-	struct err *e = r->new->e;
+	struct err *e = r->np->e;
 	int64_t done;
 	size_t count;
 
 	q = image_note_array(
-		r->new->img, IMAGE_NOTE_AIO_REQUESTS, struct image_aio_request, &count);
+		r->np->img, IMAGE_NOTE_AIO_REQUESTS, struct image_aio_request, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (q[i].context != r->region->start ||
 			events_of(r, q[i].request) > q[i].events)
 			continue;
-		if (tracee_write(r->new->process.mem_fd, r->scratch, &q[i].request,
+		if (tracee_write(r->np->process.mem_fd, r->scratch, &q[i].request,
 			    sizeof(q[i].request), e) ||
 			REMOTE_CALL(&r->remote, &done, e, SYS_io_submit, r->region->start, 1,
 				r->scratch))
@@ -158,13 +158,13 @@ static int bring_back(struct return_of_context *r)
 	uint64_t size = r->region->end - r->region->start;
 
 	r->old.len = 0;
-	if (tracee_read(r->new->process.mem_fd, r->region->start, buf_grow(&r->old, size), size,
-		    r->new->e))
+	if (tracee_read(r->np->process.mem_fd, r->region->start, buf_grow(&r->old, size), size,
+		    r->np->e))
 		return -1;
 	old = r->old.data;
 	if (old->magic != IMAGE_AIO_MAGIC || old->tail >= old->nr ||
 		old->nr > (size - sizeof(*old)) / EVENT_SIZE)
-		return err_set(r->new->e, 0, "the image is damaged: an AIO context");
+		return err_set(r->np->e, 0, "the image is damaged: an AIO context");
 	return make_context(r) || advance_ring(r) || move_context(r) || put_context(r) ||
 			       issue_again(r)
 		       ? -1
@@ -176,7 +176,7 @@ static int bring_back_all(struct return_of_context *r)
 	const struct image_region *g;
 	size_t count;
 
-	g = image_note_array(r->new->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	g = image_note_array(r->np->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i++) {
 		r->region = &g[i];
 		if (g[i].kind == IMAGE_REGION_AIO && bring_back(r))
@@ -185,23 +185,23 @@ static int bring_back_all(struct return_of_context *r)
 	return 0;
 }
 
-int new_process_aio(struct new_process *new)
+int new_process_aio(struct new_process *np)
 {
-	struct return_of_context r = {.new = new};
+	struct return_of_context r = {.np = np};
 	const struct image_region *g;
 	bool any = false;
 	size_t count;
 	int failed;
 
-	g = image_note_array(new->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	g = image_note_array(np->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i++)
 		any |= g[i].kind == IMAGE_REGION_AIO;
 	if (!any)
 		return 0;
-	if (remote_begin(&r.remote, &new->process, &new->process.threads[0], new->e))
+	if (remote_begin(&r.remote, &np->process, &np->process.threads[0], np->e))
 		return -1;
-	r.scratch = remote_scratch(&r.remote, PAGE, new->e);
+	r.scratch = remote_scratch(&r.remote, PAGE, np->e);
 	failed = !r.scratch || bring_back_all(&r);
 	buf_free(&r.old);
-	return remote_end(&r.remote, failed ? NULL : new->e) || failed ? -1 : 0;
+	return remote_end(&r.remote, failed ? NULL : np->e) || failed ? -1 : 0;
 }

@@ -7,6 +7,6 @@
 #include "supervisor/state/new_process.h"
 
 /* Contexts of asynchronous I/O (memory/aio_restore.c). */
-int new_process_aio(struct new_process *new);
+int new_process_aio(struct new_process *np);
 
 #endif

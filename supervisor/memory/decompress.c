@@ -21,7 +21,7 @@
 #define TAKE 16u
 
 struct unpacking {
-	struct new_process *new;
+	struct new_process *np;
 	const struct image_extent *extents;
 	size_t count;
 	pthread_mutex_t lock; /* of what follows */
@@ -31,36 +31,36 @@ struct unpacking {
 
 /* Memory of GPUs is for the lower half to write (split/device_restore.c). A pack that is in
  * part of lazy memory comes as a whole: what writes to that, waits for it to be filled. */
-static bool is_ours(const struct new_process *new, const struct image_extent *x)
+static bool is_ours(const struct new_process *np, const struct image_extent *x)
 {
 	uint64_t end = x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
 	bool lazy;
 
-	if (x->kind != IMAGE_EXTENT_PACKED || restore_plan_is_on_device(&new->plan, x))
+	if (x->kind != IMAGE_EXTENT_PACKED || restore_plan_is_on_device(&np->plan, x))
 		return false;
-	return lazy_part(&new->plan.lazy_ranges, x->address, end, &lazy) < end || !lazy;
+	return lazy_part(&np->plan.lazy_ranges, x->address, end, &lazy) < end || !lazy;
 }
 
 /* process_vm_writev copies once, where ptrace allows it to this thread; the descriptor has been
  * allowed already. */
 static int put_memory(
-	struct new_process *new, uint64_t address, void *data, size_t size, struct err *e)
+	struct new_process *np, uint64_t address, void *data, size_t size, struct err *e)
 {
 	struct iovec local = {data, size}, remote = {(void *)address, size};
 
-	if (process_vm_writev(new->process.pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
+	if (process_vm_writev(np->process.pid, &local, 1, &remote, 1, 0) == (ssize_t)size)
 		return 0;
 	return pwrite_all(
-		new->process.mem_fd, data, size, address, "the memory of the new process", e);
+		np->process.mem_fd, data, size, address, "the memory of the new process", e);
 }
 
 static int unpack_extent(
-	struct new_process *new, const struct image_extent *x, void *data, struct err *e)
+	struct new_process *np, const struct image_extent *x, void *data, struct err *e)
 {
-	if (image_read_blocks(new->img, x, 0, x->blocks, data, e))
+	if (image_read_blocks(np->img, x, 0, x->blocks, data, e))
 		return -1;
-	return put_memory(new, x->address, data, (size_t)x->blocks * IMAGE_BLOCK, e)
-		       ? memory_limits_tell(new->process.pid, e)
+	return put_memory(np, x->address, data, (size_t)x->blocks * IMAGE_BLOCK, e)
+		       ? memory_limits_tell(np->process.pid, e)
 		       : 0;
 }
 
@@ -83,8 +83,8 @@ static size_t take_block_run(struct unpacking *u, size_t *first)
 static void fail_unpacking(struct unpacking *u, const struct err *e)
 {
 	pthread_mutex_lock(&u->lock);
-	if (!u->failed && u->new->e)
-		*u->new->e = *e;
+	if (!u->failed && u->np->e)
+		*u->np->e = *e;
 	u->failed = true;
 	pthread_mutex_unlock(&u->lock);
 }
@@ -98,8 +98,8 @@ static void *unpack_extents(void *argument)
 
 	while ((n = take_block_run(u, &first)))
 		for (size_t i = first; i < first + n; i++)
-			if (is_ours(u->new, &u->extents[i]) &&
-				unpack_extent(u->new, &u->extents[i], data, &e)) {
+			if (is_ours(u->np, &u->extents[i]) &&
+				unpack_extent(u->np, &u->extents[i], data, &e)) {
 				fail_unpacking(u, &e);
 				return NULL;
 			}
@@ -115,7 +115,7 @@ static unsigned count_threads(unsigned asked, size_t extents)
 
 static int unpack_all(struct unpacking *u)
 {
-	unsigned count = count_threads(u->new->plan.wanted_threads, u->count), started = 0;
+	unsigned count = count_threads(u->np->plan.wanted_threads, u->count), started = 0;
 	pthread_t threads[THREADS_MOST];
 	sigset_t all, mask;
 
@@ -131,12 +131,12 @@ static int unpack_all(struct unpacking *u)
 	return u->failed ? -1 : 0;
 }
 
-int new_process_unpack(struct new_process *new)
+int new_process_unpack(struct new_process *np)
 {
-	struct unpacking u = {.new = new, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct unpacking u = {.np = np, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-	if (!(new->img->super.incompat &IMAGE_INCOMPAT_PACKS) || !new->plan.filled)
+	if (!(np->img->super.incompat & IMAGE_INCOMPAT_PACKS) || !np->plan.filled)
 		return 0;
-	u.extents = image_extents(new->img, 0, &u.count);
+	u.extents = image_extents(np->img, 0, &u.count);
 	return u.count ? unpack_all(&u) : 0;
 }

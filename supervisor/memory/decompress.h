@@ -7,6 +7,6 @@
 #include "supervisor/state/new_process.h"
 
 /* Its memory is mapped: the compressed part of the contents (memory/decompress.c). */
-int new_process_unpack(struct new_process *new);
+int new_process_unpack(struct new_process *np);
 
 #endif

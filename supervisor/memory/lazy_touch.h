@@ -10,6 +10,6 @@
 #include "supervisor/state/new_process.h"
 
 /* Have them come, just before it runs. */
-int lazy_touch(struct new_process *new);
+int lazy_touch(struct new_process *np);
 
 #endif

@@ -99,15 +99,14 @@ static struct newborn *find_running(struct restore *r)
 
 static int not_ready(struct restore *r, const struct newborn *n)
 {
-	const struct new_process *new = process_of(r, n);
+	const struct new_process *np = process_of(r, n);
 
-	if (!new)
+	if (!np)
 		return err_set(r->e, 0, "a helper did not end within a minute");
 	return err_set(r->e, 0,
 		"the new process %d (%s) was not ready within a minute, and has not come "
 		"further than stage %s (is the machine overloaded?)",
-		new->process.vpid, new->process.comm,
-		restore_stage_name(restore_stage_of(new)));
+		np->process.vpid, np->process.comm, restore_stage_name(restore_stage_of(np)));
 }
 
 int restore_await_newborns(struct restore *r)

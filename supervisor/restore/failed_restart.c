@@ -25,10 +25,10 @@ static bool was_killed(pid_t pid, bool *gone)
 	return (st.state == 'Z' || st.state == 'X') && st.field[STAT_EXIT_CODE] == SIGKILL;
 }
 
-static void name_killed(const struct new_process *new, struct err *e)
+static void name_killed(const struct new_process *np, struct err *e)
 {
 	err_set(e, 0, "process %d (%s) was killed while it was being brought back",
-		new->process.vpid, new->process.comm);
+		np->process.vpid, np->process.comm);
 }
 
 bool restore_killed(
@@ -41,25 +41,25 @@ bool restore_killed(
 		return true;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const struct new_process *new = &processes[i];
+		const struct new_process *np = &processes[i];
 
 		/* Behind its execve(2) it does not end by itself: gone, it has been killed and
 		 * waited for. */
-		if (!new->process.pid || !(was_killed(new->process.pid, &gone) ||
-						 (gone && new->stage >= RESTORE_EXECUTED)))
+		if (!np->process.pid || !(was_killed(np->process.pid, &gone) ||
+						(gone && np->stage >= RESTORE_EXECUTED)))
 			continue;
-		name_killed(new, e);
+		name_killed(np, e);
 		return true;
 	}
 	return false;
 }
 
-bool restore_killed_one(const struct new_process *new, int status, struct err *e)
+bool restore_killed_one(const struct new_process *np, int status, struct err *e)
 {
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return false;
-	if (new)
-		name_killed(new, e);
+	if (np)
+		name_killed(np, e);
 	else
 		err_set(e, 0, "a process that helps to make the others was killed");
 	return true;

@@ -15,9 +15,9 @@
 bool restore_killed(
 	const struct new_process *processes, size_t count, pid_t init, struct err *e);
 
-/* The same for process @new, which has ended with @status (waitpid(2)); NULL for a helper or a
+/* The same for process @np, which has ended with @status (waitpid(2)); NULL for a helper or a
  * zombie. */
-bool restore_killed_one(const struct new_process *new, int status, struct err *e);
+bool restore_killed_one(const struct new_process *np, int status, struct err *e);
 
 /* The same for helpers and proxies that have not been waited for yet. */
 bool restore_helper_killed(struct restore *r);

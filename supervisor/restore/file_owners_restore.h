@@ -7,6 +7,6 @@
 #include "supervisor/state/new_process.h"
 
 /* Owners of files that are threads, or the group that we are in (file_owners_restore.c). */
-int new_process_file_owners(struct new_process *new);
+int new_process_file_owners(struct new_process *np);
 
 #endif

@@ -79,11 +79,11 @@ static int make_process(struct restore *r, size_t node, struct newborn *maker)
 /* Process @node has been made: fill in its struct new_process, which describes it from now on. */
 static void record_process(struct restore *r, size_t node)
 {
-	struct new_process *new = &r->processes[node];
-	struct tracee *t = &new->process.threads[0].tracee;
+	struct new_process *np = &r->processes[node];
+	struct tracee *t = &np->process.threads[0].tracee;
 
-	new->process.pid = new->process.task = t->pid = t->tid = r->newborns[node].t.tid;
-	restore_advance(new, RESTORE_MADE);
+	np->process.pid = np->process.task = t->pid = t->tid = r->newborns[node].t.tid;
+	restore_advance(np, RESTORE_MADE);
 }
 
 static int make_child(struct restore *r, size_t node)

@@ -30,20 +30,19 @@ static bool is_taken(const struct buf *seals, uint32_t object)
 }
 
 static int add_seals(
-	struct buf *seals, const struct new_process *new, uint32_t object, struct err *e)
+	struct buf *seals, const struct new_process *np, uint32_t object, struct err *e)
 {
 	const struct image_object *o =
-		fd_object_info(new->c->job, object, IMAGE_OBJECT_MEMFD, e);
-	cleanup_fd int pidfd = pidfd_open(new->process.pid, 0);
+		fd_object_info(np->c->job, object, IMAGE_OBJECT_MEMFD, e);
+	cleanup_fd int pidfd = pidfd_open(np->process.pid, 0);
 	struct late_seal seal = {.object = object, .fd = -1};
 
 	if (!o)
 		return -1;
-	seal.name = image_string(new->c->job, o->name);
+	seal.name = image_string(np->c->job, o->name);
 	seal.seals = o->args[0];
 	if (pidfd >= 0)
-		seal.fd =
-			syscall(SYS_pidfd_getfd, pidfd, extra_object(new->fds, object - 1), 0);
+		seal.fd = syscall(SYS_pidfd_getfd, pidfd, extra_object(np->fds, object - 1), 0);
 	if (seal.fd < 0)
 		return err_set(e, errno, "cannot get at memfd %s to seal it", seal.name);
 	buf_add(seals, &seal, sizeof(seal));
@@ -54,12 +53,12 @@ int late_seals_take(
 	struct buf *seals, const struct new_process *processes, size_t count, struct err *e)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct new_process *new = &processes[i];
+		const struct new_process *np = &processes[i];
 
-		for (uint32_t n = 1; n <= new->fds->objects && !new->memory && !new->trial; n++)
+		for (uint32_t n = 1; n <= np->fds->objects && !np->memory && !np->trial; n++)
 			if (!is_taken(seals, n) &&
-				fd_seals_after_mapping(new->c->job, new->img, n) &&
-				add_seals(seals, new, n, e))
+				fd_seals_after_mapping(np->c->job, np->img, n) &&
+				add_seals(seals, np, n, e))
 				return -1;
 	}
 	return 0;

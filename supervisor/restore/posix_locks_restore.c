@@ -16,7 +16,7 @@
 
 /* Where the locks of one process have been found. */
 struct locks {
-	struct new_process *new;
+	struct new_process *np;
 	const struct image_description *descriptions;
 	const struct image_fd *fds;
 	size_t count;
@@ -26,25 +26,25 @@ struct locks {
 
 static int take_lock(struct locks *l, int fd, const struct flock *range, const char *path)
 {
-	struct new_process *new = l->new;
+	struct new_process *np = l->np;
 	int64_t result;
 
 	if (!l->scratch) {
-		if (remote_begin(&l->remote, &new->process, &new->process.threads[0], new->e))
+		if (remote_begin(&l->remote, &np->process, &np->process.threads[0], np->e))
 			return -1;
-		l->scratch = remote_scratch(&l->remote, sizeof(*range), new->e);
+		l->scratch = remote_scratch(&l->remote, sizeof(*range), np->e);
 	}
 	if (!l->scratch ||
-		tracee_write(new->process.mem_fd, l->scratch, range, sizeof(*range), new->e) ||
-		REMOTE_CALL(&l->remote, &result, new->e, SYS_fcntl, fd, F_SETLK, l->scratch))
+		tracee_write(np->process.mem_fd, l->scratch, range, sizeof(*range), np->e) ||
+		REMOTE_CALL(&l->remote, &result, np->e, SYS_fcntl, fd, F_SETLK, l->scratch))
 		return -1;
-	return result ? fd_lock_failed(-result, path, new->e) : 0;
+	return result ? fd_lock_failed(-result, path, np->e) : 0;
 }
 
 static int take_locks_of(struct locks *l, const struct image_fd *fd)
 {
 	const struct image_description *x = &l->descriptions[fd->description];
-	const struct image *job = l->new->c->job;
+	const struct image *job = l->np->c->job;
 	const char *text, *path;
 	struct flock range;
 	int more;
@@ -54,26 +54,26 @@ static int take_locks_of(struct locks *l, const struct image_fd *fd)
 	text = image_string(job, x->args[0]);
 	path = image_string(job, x->path);
 	while ((more = fd_locks_next_posix(
-			&text, l->new->ip->pid, x->flags, path, &range, l->new->e)) > 0)
+			&text, l->np->ip->pid, x->flags, path, &range, l->np->e)) > 0)
 		if (take_lock(l, fd->fd, &range, path))
 			return -1;
 	return more;
 }
 
-int new_process_posix_locks(struct new_process *new)
+int new_process_posix_locks(struct new_process *np)
 {
-	struct locks l = {.new = new};
+	struct locks l = {.np = np};
 	int failed = 0;
 	size_t count;
 
-	if (checkpoint_owner(new->c, new->index, IMAGE_SHARED_FILES) != new->index)
+	if (checkpoint_owner(np->c, np->index, IMAGE_SHARED_FILES) != np->index)
 		return 0;
 	l.descriptions = image_note_array(
-		new->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
-	l.fds = image_note_array(new->img, IMAGE_NOTE_FDS, struct image_fd, &l.count);
+		np->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	l.fds = image_note_array(np->img, IMAGE_NOTE_FDS, struct image_fd, &l.count);
 	for (size_t i = 0; i < l.count && !failed; i++)
 		failed = take_locks_of(&l, &l.fds[i]);
-	if (l.scratch && remote_end(&l.remote, failed ? NULL : new->e))
+	if (l.scratch && remote_end(&l.remote, failed ? NULL : np->e))
 		failed = -1;
 	return failed;
 }

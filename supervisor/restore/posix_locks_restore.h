@@ -7,6 +7,6 @@
 #include "supervisor/state/new_process.h"
 
 /* POSIX locks: when all that the restart opened has been closed (posix_locks_restore.c). */
-int new_process_posix_locks(struct new_process *new);
+int new_process_posix_locks(struct new_process *np);
 
 #endif

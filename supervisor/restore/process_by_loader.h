@@ -8,18 +8,18 @@
 
 /* Look at process number @index of r->c; s, c, o, clocks and e are the
  * caller's to fill before. */
-int new_process_init(struct new_process *new, size_t index, const struct extra_fds *fds);
+int new_process_init(struct new_process *np, size_t index, const struct extra_fds *fds);
 
-void new_process_free(struct new_process *new);
+void new_process_free(struct new_process *np);
 
 /* Whether the program's own file is there to be executed. Only an image that carries its
  * memory can do without. */
-bool new_process_exe_is_there(const struct new_process *new);
+bool new_process_exe_is_there(const struct new_process *np);
 
 /* From RESTORE_EXECUTED to RESTORE_MAPPED: r->process.pid and its first thread are filled. */
-int new_process_map(struct new_process *new);
+int new_process_map(struct new_process *np);
 
 /* To RESTORE_THREADS: all of the process's state but registers. */
-int new_process_threads(struct new_process *new);
+int new_process_threads(struct new_process *np);
 
 #endif

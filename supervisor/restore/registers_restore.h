@@ -8,10 +8,10 @@
 #include "supervisor/state/new_process.h"
 
 /* To RESTORE_REGISTERS, when all processes have come so far: the process stays stopped. */
-int new_process_registers(struct new_process *new);
+int new_process_registers(struct new_process *np);
 
 /* The limits of a process that becomes another user's in its third batch (restore_plan.h) have to be set
  * before, as root may lack the privilege to do so after; of all others at the end. */
-bool new_process_changes_user(const struct new_process *new);
+bool new_process_changes_user(const struct new_process *np);
 
 #endif

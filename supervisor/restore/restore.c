@@ -65,19 +65,19 @@ static int enter_phase(enum phase phase)
 
 /* ---- off ---- */
 
-static int thaw_calls(struct restore *r, struct new_process *new)
+static int thaw_calls(struct restore *r, struct new_process *np)
 {
-	for (size_t i = 0; i < new->thread_count; i++)
+	for (size_t i = 0; i < np->thread_count; i++)
 		if (syscall_thaw_in_place(
-			    &new->process, &new->process.threads[i], &r->s->sleeps, r->e))
+			    &np->process, &np->process.threads[i], &r->s->sleeps, r->e))
 			return -1;
 	return 0;
 }
 
-static int clear_exit_kill(struct new_process *new, struct err *e)
+static int clear_exit_kill(struct new_process *np, struct err *e)
 {
-	for (size_t i = 0; i < new->thread_count; i++) {
-		struct tracee *t = &new->process.threads[i].tracee;
+	for (size_t i = 0; i < np->thread_count; i++) {
+		struct tracee *t = &np->process.threads[i].tracee;
 
 		if (t->state != TRACEE_GONE && tracee_clear_exitkill(t, e))
 			return -1;
@@ -101,11 +101,11 @@ static int let_processes_go(struct restore *r)
 	if (socket_kept_resume(&r->kept, r->e))
 		return -1;
 	for (size_t i = 0; i < r->count; i++) {
-		struct new_process *new = &r->processes[i];
+		struct new_process *np = &r->processes[i];
 
-		for (size_t k = 0; k < new->thread_count; k++)
-			(void)tracee_detach(&new->process.threads[k].tracee, 0, NULL);
-		restore_advance(new, RESTORE_LET_GO);
+		for (size_t k = 0; k < np->thread_count; k++)
+			(void)tracee_detach(&np->process.threads[k].tracee, 0, NULL);
+		restore_advance(np, RESTORE_LET_GO);
 	}
 	return 0;
 }
@@ -125,24 +125,24 @@ static void pass_terminal_on(struct restore *r)
 	}
 }
 
-static int failed_in(struct restore *r, const struct new_process *new)
+static int failed_in(struct restore *r, const struct new_process *np)
 {
-	r->id_taken = new->id_taken;
+	r->id_taken = np->id_taken;
 	return r->count == 1 ? -1
-			     : err_prefix(r->e, "process %d (%s), stage %s", new->process.vpid,
-				       new->process.comm, restore_stage_name(new->stage));
+			     : err_prefix(r->e, "process %d (%s), stage %s", np->process.vpid,
+				       np->process.comm, restore_stage_name(np->stage));
 }
 
 /* Take all processes, one after the other, to @stage by @step. */
 static int advance_all(
-	struct restore *r, enum restore_stage stage, int (*step)(struct new_process *new))
+	struct restore *r, enum restore_stage stage, int (*step)(struct new_process *np))
 {
 	for (size_t i = 0; i < r->count; i++) {
-		struct new_process *new = &r->processes[i];
+		struct new_process *np = &r->processes[i];
 
-		if (step(new))
-			return failed_in(r, new);
-		restore_advance(new, stage);
+		if (step(np))
+			return failed_in(r, np);
+		restore_advance(np, stage);
 	}
 	return 0;
 }
@@ -156,7 +156,7 @@ static int issue_requests(struct restore *r)
 	return 0;
 }
 
-static int each_lower_half(struct restore *r, int (*step)(struct new_process *new))
+static int each_lower_half(struct restore *r, int (*step)(struct new_process *np))
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (step(&r->processes[i])) {

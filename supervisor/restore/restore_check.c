@@ -43,18 +43,18 @@ static int check_xsave(const struct restore *r)
 /* Which processes have one memory in common. */
 static void find_memory(struct restore *r, size_t i)
 {
-	struct new_process *new = &r->processes[i];
+	struct new_process *np = &r->processes[i];
 	size_t owner = checkpoint_owner(r->c, i, IMAGE_SHARED_MEMORY);
 
-	new->last = true;
+	np->last = true;
 	if (owner == i)
 		return;
-	new->memory = &r->processes[owner];
-	new->place = 1;
+	np->memory = &r->processes[owner];
+	np->place = 1;
 	for (size_t k = owner; k < i; k++) {
-		if (r->processes[k].memory == new->memory)
-			new->place++;
-		if (r->processes[k].memory == new->memory || k == owner)
+		if (r->processes[k].memory == np->memory)
+			np->place++;
+		if (r->processes[k].memory == np->memory || k == owner)
 			r->processes[k].last = false;
 	}
 }
@@ -68,22 +68,22 @@ int restore_look_at_image(struct restore *r)
 	r->count = r->c->process_count;
 	r->processes = xcalloc(r->count, sizeof(*r->processes));
 	for (size_t i = 0; i < r->count; i++) {
-		struct new_process *new = &r->processes[i];
+		struct new_process *np = &r->processes[i];
 
-		new->s = r->s;
-		new->c = r->c;
-		new->o = r->o;
-		new->look_at_others = r->o->look_at_others;
-		new->mpi = r->o->mpi;
-		new->others = r->o->others;
-		new->trial = r->o->trial;
-		new->clocks = &r->clocks;
-		new->e = r->e;
-		if (new_process_init(new, i, r->creation.children[i].fds))
+		np->s = r->s;
+		np->c = r->c;
+		np->o = r->o;
+		np->look_at_others = r->o->look_at_others;
+		np->mpi = r->o->mpi;
+		np->others = r->o->others;
+		np->trial = r->o->trial;
+		np->clocks = &r->clocks;
+		np->e = r->e;
+		if (new_process_init(np, i, r->creation.children[i].fds))
 			return -1;
-		if (new->ip->pid != r->creation.order.list[i].pid)
+		if (np->ip->pid != r->creation.order.list[i].pid)
 			return err_set(r->e, 0, "the image is damaged: its list of processes");
-		new->stays = r->creation.children[i].stays;
+		np->stays = r->creation.children[i].stays;
 		find_memory(r, i);
 	}
 	r->newborn_count = creation_order_count(&r->creation.order) + r->count;
@@ -105,12 +105,12 @@ static bool was_removed(const char *exe)
 
 static int check_exe(struct restore *r, size_t i)
 {
-	const struct new_process *new = &r->processes[i];
-	const char *exe = image_string(new->img, new->ip->exe);
+	const struct new_process *np = &r->processes[i];
+	const char *exe = image_string(np->img, np->ip->exe);
 	cleanup_free char *text = NULL;
 	int code;
 
-	r->creation.children[i].foreign_exe = !new_process_exe_is_there(new);
+	r->creation.children[i].foreign_exe = !new_process_exe_is_there(np);
 	code = errno;
 	if (!r->creation.children[i].foreign_exe)
 		return 0;
@@ -128,20 +128,20 @@ static int check_exe(struct restore *r, size_t i)
 /* The root directory is changed by name, too. */
 static int check_directories(struct restore *r, size_t i)
 {
-	const struct new_process *new = &r->processes[i];
+	const struct new_process *np = &r->processes[i];
 	const struct image_directories *own; /* threads' own */
 	size_t count;
 
-	if (!new->ip->cwd_object &&
-		fd_check_trusted(image_string(new->img, new->ip->cwd), 0, r->e))
+	if (!np->ip->cwd_object &&
+		fd_check_trusted(image_string(np->img, np->ip->cwd), 0, r->e))
 		return -1;
 	own = image_note_array(
-		new->img, IMAGE_NOTE_DIRECTORIES, struct image_directories, &count);
+		np->img, IMAGE_NOTE_DIRECTORIES, struct image_directories, &count);
 	for (size_t k = 0; k < count; k++)
-		if (fd_check_trusted(image_string(new->img, own[k].cwd), 0, r->e) ||
-			fd_check_trusted(image_string(new->img, own[k].root), 0, r->e))
+		if (fd_check_trusted(image_string(np->img, own[k].cwd), 0, r->e) ||
+			fd_check_trusted(image_string(np->img, own[k].root), 0, r->e))
 			return -1;
-	return fd_check_trusted(image_string(new->img, new->ip->root), 0, r->e);
+	return fd_check_trusted(image_string(np->img, np->ip->root), 0, r->e);
 }
 
 int restore_check_before(struct restore *r, bool alive)

@@ -22,16 +22,16 @@ const char *restore_stage_name(enum restore_stage stage)
 	return names[stage];
 }
 
-enum restore_stage restore_stage_of(const struct new_process *new)
+enum restore_stage restore_stage_of(const struct new_process *np)
 {
-	return new->stage == RESTORE_MADE &&new->fds->placed ? RESTORE_PLACED : new->stage;
+	return np->stage == RESTORE_MADE && np->fds->placed ? RESTORE_PLACED : np->stage;
 }
 
-void restore_advance(struct new_process *new, enum restore_stage stage)
+void restore_advance(struct new_process *np, enum restore_stage stage)
 {
-	BUG_ON(stage != new->stage + 1);
-	new->stage = stage;
-	if (new->o->verbose &&new->o->notice)
-		notice_printf(new->o->notice, "process %d (%s): %s", new->process.vpid,
-			new->process.comm, restore_stage_name(stage));
+	BUG_ON(stage != np->stage + 1);
+	np->stage = stage;
+	if (np->o->verbose && np->o->notice)
+		notice_printf(np->o->notice, "process %d (%s): %s", np->process.vpid,
+			np->process.comm, restore_stage_name(stage));
 }

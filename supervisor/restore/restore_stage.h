@@ -7,11 +7,11 @@
 
 #include "supervisor/state/new_process.h"
 
-/* @new has reached @stage, which must be the next one. Nothing else changes r->stage. */
-void restore_advance(struct new_process *new, enum restore_stage stage);
+/* @np has reached @stage, which must be the next one. Nothing else changes r->stage. */
+void restore_advance(struct new_process *np, enum restore_stage stage);
 
 /* Where it is, also where only the process itself knows yet (RESTORE_PLACED). */
-enum restore_stage restore_stage_of(const struct new_process *new);
+enum restore_stage restore_stage_of(const struct new_process *np);
 
 /* "mapped" */
 const char *restore_stage_name(enum restore_stage stage);

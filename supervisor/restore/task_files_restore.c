@@ -15,13 +15,13 @@
 #include "supervisor/target/remote.h"
 
 const struct image_description *new_process_description(
-	const struct new_process *new, const struct image_fd *fd)
+	const struct new_process *np, const struct image_fd *fd)
 {
 	const struct image_description *x;
 	size_t count;
 
 	x = image_note_array(
-		new->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+		np->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
 	return &x[fd->description];
 }
 
@@ -42,55 +42,55 @@ static bool needs_threads(const struct image_description *x)
 }
 
 static int open_and_replace(
-	struct new_process *new, struct remote *remote, int64_t from, const struct image_fd *to)
+	struct new_process *np, struct remote *remote, int64_t from, const struct image_fd *to)
 {
 	int64_t result;
 
-	if (REMOTE_CALL(remote, &result, new->e, SYS_dup3, from, to->fd,
+	if (REMOTE_CALL(remote, &result, np->e, SYS_dup3, from, to->fd,
 		    to->cloexec ? O_CLOEXEC : 0))
 		return -1;
-	return result < 0 ? err_set(new->e, -result, "cannot create descriptor %d", to->fd) : 0;
+	return result < 0 ? err_set(np->e, -result, "cannot create descriptor %d", to->fd) : 0;
 }
 
 /* The stand-in is closed first: there may be no other free number. */
-static int replace_descriptor(struct new_process *new, struct remote *remote, uint64_t scratch,
+static int replace_descriptor(struct new_process *np, struct remote *remote, uint64_t scratch,
 	const struct image_fd *fd, const struct image_description *x)
 {
 	int64_t result, opened;
 
-	if (REMOTE_CALL(remote, &result, new->e, SYS_close, fd->fd))
+	if (REMOTE_CALL(remote, &result, np->e, SYS_close, fd->fd))
 		return -1;
 	if (fd_kind_find(x->kind)->open_remotely(
-		    remote, scratch, new->c->job, x, &opened, new->e))
-		return err_prefix(new->e, "descriptor %d", fd->fd);
+		    remote, scratch, np->c->job, x, &opened, np->e))
+		return err_prefix(np->e, "descriptor %d", fd->fd);
 	if (opened != fd->fd)
-		return open_and_replace(new, remote, opened, fd) ||
-				       REMOTE_CALL(remote, &result, new->e, SYS_close, opened)
+		return open_and_replace(np, remote, opened, fd) ||
+				       REMOTE_CALL(remote, &result, np->e, SYS_close, opened)
 			       ? -1
 			       : 0;
-	return REMOTE_CALL(remote, &result, new->e, SYS_fcntl, opened, F_SETFD,
+	return REMOTE_CALL(remote, &result, np->e, SYS_fcntl, opened, F_SETFD,
 		       fd->cloexec ? FD_CLOEXEC : 0)
 		       ? -1
 		       : 0;
 }
 
-static int place_all(struct new_process *new, struct remote *remote, uint64_t scratch,
+static int place_all(struct new_process *np, struct remote *remote, uint64_t scratch,
 	const struct image_fd *fd, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct image_description *x = new_process_description(new, &fd[i]);
+		const struct image_description *x = new_process_description(np, &fd[i]);
 		size_t first = first_of(fd, i);
 
 		if (!needs_threads(x))
 			continue;
-		if (first == i ? replace_descriptor(new, remote, scratch, &fd[i], x)
-			       : open_and_replace(new, remote, fd[first].fd, &fd[i]))
+		if (first == i ? replace_descriptor(np, remote, scratch, &fd[i], x)
+			       : open_and_replace(np, remote, fd[first].fd, &fd[i]))
 			return -1;
 	}
 	return 0;
 }
 
-int new_process_task_files(struct new_process *new)
+int new_process_task_files(struct new_process *np)
 {
 	const struct image_fd *fd;
 	struct remote remote;
@@ -99,14 +99,14 @@ int new_process_task_files(struct new_process *new)
 	size_t count;
 	int failed;
 
-	fd = image_note_array(new->img, IMAGE_NOTE_FDS, struct image_fd, &count);
+	fd = image_note_array(np->img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++)
-		any |= needs_threads(new_process_description(new, &fd[i]));
+		any |= needs_threads(new_process_description(np, &fd[i]));
 	if (!any)
 		return 0;
-	if (remote_begin(&remote, &new->process, &new->process.threads[0], new->e))
+	if (remote_begin(&remote, &np->process, &np->process.threads[0], np->e))
 		return -1;
-	scratch = remote_scratch(&remote, 4096, new->e);
-	failed = !scratch || place_all(new, &remote, scratch, fd, count);
-	return remote_end(&remote, failed ? NULL : new->e) || failed ? -1 : 0;
+	scratch = remote_scratch(&remote, 4096, np->e);
+	failed = !scratch || place_all(np, &remote, scratch, fd, count);
+	return remote_end(&remote, failed ? NULL : np->e) || failed ? -1 : 0;
 }

@@ -8,10 +8,10 @@
 
 /* Descriptors that lead to processes or threads: when all are what they were
  * (task_files_restore.c). */
-int new_process_task_files(struct new_process *new);
+int new_process_task_files(struct new_process *np);
 
 /* What descriptor @fd of the process leads to. */
 const struct image_description *new_process_description(
-	const struct new_process *new, const struct image_fd *fd);
+	const struct new_process *np, const struct image_fd *fd);
 
 #endif

@@ -20,7 +20,7 @@
 #define MOST_LOADERS 16
 
 struct loading {
-	struct new_process *new;
+	struct new_process *np;
 	const struct image_region *regions;
 	size_t region_count;
 	pthread_mutex_t lock; /* of what follows, and one order at a time */
@@ -45,7 +45,7 @@ static int flush_transfers(struct load *l)
 
 	pthread_mutex_lock(&l->all->lock);
 	if (l->count && !l->all->failed)
-		r = lower_order(&l->all->new->process, LOWER_LOAD, l->transfers, l->count,
+		r = lower_order(&l->all->np->process, LOWER_LOAD, l->transfers, l->count,
 			clock_ns(CLOCK_MONOTONIC) + COPY_NS, &l->e);
 	pthread_mutex_unlock(&l->all->lock);
 	l->count = 0;
@@ -78,7 +78,7 @@ static int load_blocks(struct load *l, const struct image_region *g,
 			continue;
 		}
 		/* Compared with their hashes here: no other eye is on this way. */
-		if (image_read_blocks(l->all->new->img, x, first, n, l->data + at, &l->e))
+		if (image_read_blocks(l->all->np->img, x, first, n, l->data + at, &l->e))
 			return -1;
 		l->used += (uint64_t)n * IMAGE_BLOCK;
 		if (add_range(l, g, x->address + (uint64_t)first * IMAGE_BLOCK,
@@ -112,7 +112,7 @@ static int load_range(
 {
 	uint64_t at = start;
 	size_t count;
-	const struct image_extent *x = image_extents(l->all->new->img, 0, &count);
+	const struct image_extent *x = image_extents(l->all->np->img, 0, &count);
 
 	for (size_t i = first_behind(x, count, start); i < count && at < range_end; i++) {
 		uint64_t end = x[i].address + (uint64_t)x[i].blocks * IMAGE_BLOCK;
@@ -168,8 +168,8 @@ static void *load_pieces(void *argument)
 		return NULL;
 	/* The first error is reported; all stop at it. */
 	pthread_mutex_lock(&l->all->lock);
-	if (!l->all->failed && l->all->new->e)
-		*l->all->new->e = l->e;
+	if (!l->all->failed && l->all->np->e)
+		*l->all->np->e = l->e;
 	l->all->failed = true;
 	pthread_mutex_unlock(&l->all->lock);
 	return NULL;
@@ -177,10 +177,10 @@ static void *load_pieces(void *argument)
 
 static int load_all(struct loading *a)
 {
-	unsigned count = threads_wanted(a->new->plan.wanted_threads, MOST_LOADERS), started = 1;
+	unsigned count = threads_wanted(a->np->plan.wanted_threads, MOST_LOADERS), started = 1;
 	cleanup_free struct load *loads = xcalloc(count, sizeof(*loads));
 	cleanup_free pthread_t *threads = xcalloc(count, sizeof(*threads));
-	struct staging *staging = &a->new->process.lower->staging;
+	struct staging *staging = &a->np->process.lower->staging;
 	uint64_t part = align_down(staging->size / count, IMAGE_BLOCK);
 	sigset_t all, mask;
 
@@ -203,14 +203,14 @@ static int load_all(struct loading *a)
 	return a->failed ? -1 : 0;
 }
 
-int restore_device_memory(struct new_process *new)
+int restore_device_memory(struct new_process *np)
 {
-	struct loading a = {.new = new, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct loading a = {.np = np, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 	a.regions = image_note_array(
-		new->img, IMAGE_NOTE_REGIONS, struct image_region, &a.region_count);
+		np->img, IMAGE_NOTE_REGIONS, struct image_region, &a.region_count);
 	for (size_t i = 0; i < a.region_count; i++)
 		if (a.regions[i].tag == IMAGE_TAG_GPU)
-			return staging_map(&new->process, new->e) ? -1 : load_all(&a);
+			return staging_map(&np->process, np->e) ? -1 : load_all(&a);
 	return 0;
 }

@@ -18,9 +18,9 @@
 #define START_NS  300000000000ull
 #define REPLAY_NS 1800000000000ull
 
-static const struct image_module *lower_files(const struct new_process *new, size_t *count)
+static const struct image_module *lower_files(const struct new_process *np, size_t *count)
 {
-	return image_note_array(new->img, IMAGE_NOTE_LOWER, struct image_module, count);
+	return image_note_array(np->img, IMAGE_NOTE_LOWER, struct image_module, count);
 }
 
 static bool is_mpi_library(const char *path)
@@ -39,14 +39,14 @@ static bool is_gpu_library(const char *path)
 }
 
 /* enum mpi_abi of the MPI library that was in the lower half; 0: there was none. */
-static unsigned former_abi(const struct new_process *new)
+static unsigned former_abi(const struct new_process *np)
 {
 	unsigned abi = MPI_ABI_NONE;
 	size_t count;
-	const struct image_module *m = lower_files(new, &count);
+	const struct image_module *m = lower_files(np, &count);
 
 	for (size_t i = 0; i < count && !abi; i++)
-		abi = mpi_abi_of_file(image_string(new->img, m[i].path));
+		abi = mpi_abi_of_file(image_string(np->img, m[i].path));
 	return abi;
 }
 
@@ -65,100 +65,99 @@ bool restore_lower_has_mpi(const struct checkpoint *c)
 	return false;
 }
 
-int restore_lower_check(const struct new_process *new)
+int restore_lower_check(const struct new_process *np)
 {
 	const struct image_module *m;
 	char names[sizeof(((struct records_launcher *)NULL)->names)];
-	unsigned former = former_abi(new);
-	bool another = former && mpi_library_choose(new->mpi, former, names, sizeof(names));
+	unsigned former = former_abi(np);
+	bool another = former && mpi_library_choose(np->mpi, former, names, sizeof(names));
 	size_t count;
 
-	m = lower_files(new, &count);
+	m = lower_files(np, &count);
 	for (size_t i = 0; i < count; i++) {
-		const char *path = image_string(new->img, m[i].path);
+		const char *path = image_string(np->img, m[i].path);
 
 		/* What another MPI library brings with it is another one's, too. */
 		if (another && !is_gpu_library(path))
 			continue;
-		if (module_check(&m[i], path, new->e))
-			return err_prefix(new->e,
+		if (module_check(&m[i], path, np->e))
+			return err_prefix(np->e,
 				"the program needs the GPU driver, or MPI, and "
 				"libraries that it ran with");
 	}
 	return 0;
 }
 
-static int start_lower_half(struct new_process *new)
+static int start_lower_half(struct new_process *np)
 {
-	struct process *p = &new->process;
+	struct process *p = &np->process;
 	char failure[sizeof(RECORDS->failure)];
 	int32_t result;
 
 	if (remote_function(p, &p->threads[0], p->lower->info.restart,
-		    clock_ns(CLOCK_MONOTONIC) + START_NS, new->e) ||
+		    clock_ns(CLOCK_MONOTONIC) + START_NS, np->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, result), &result,
-			sizeof(result), new->e) ||
+			sizeof(result), np->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, failure),
-			failure, sizeof(failure), new->e))
+			failure, sizeof(failure), np->e))
 		return -1;
 	failure[sizeof(failure) - 1] = 0;
-	return result ? err_set(new->e, 0, "%s", failure) : 0;
+	return result ? err_set(np->e, 0, "%s", failure) : 0;
 }
 
-bool restore_lower_wanted(const struct new_process *new)
+bool restore_lower_wanted(const struct new_process *np)
 {
 	size_t count;
 
-	lower_files(new, &count);
+	lower_files(np, &count);
 	return count;
 }
 
-static int replay_calls(struct new_process *new, enum lower_request request)
+static int replay_calls(struct new_process *np, enum lower_request request)
 {
-	struct process *p = &new->process;
+	struct process *p = &np->process;
 	int failed;
 
-	p->lower->look = new->look_at_others;
-	p->lower->look_arg = new->others;
-	failed =
-		lower_order(p, request, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, new->e);
-	new->no_room = failed && p->lower->no_room;
+	p->lower->look = np->look_at_others;
+	p->lower->look_arg = np->others;
+	failed = lower_order(p, request, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, np->e);
+	np->no_room = failed && p->lower->no_room;
 	p->lower->look = NULL;
 	return failed;
 }
 
 /* A process may come to call MPI later, and has its former launcher's variables in its environment. */
-static int give_variables(struct new_process *new)
+static int give_variables(struct new_process *np)
 {
-	struct process *p = &new->process;
+	struct process *p = &np->process;
 
 	return launcher_is_wanted(p) || launcher_may_be_wanted(p)
-		       ? launcher_give_variables(p, new->mpi, former_abi(new), new->e)
+		       ? launcher_give_variables(p, np->mpi, former_abi(np), np->e)
 		       : 0;
 }
 
-int restore_lower_run(struct new_process *new)
+int restore_lower_run(struct new_process *np)
 {
-	struct process *p = &new->process;
+	struct process *p = &np->process;
 	bool mpi;
 
-	if (!restore_lower_wanted(new))
-		return new->trial ? 0 : give_variables(new);
-	if (lower_find(p, new->e))
+	if (!restore_lower_wanted(np))
+		return np->trial ? 0 : give_variables(np);
+	if (lower_find(p, np->e))
 		return -1;
 	if (!p->lower || p->lower->state != RECORDS_UP)
-		return err_set(new->e, 0, "the image lacks the records of the lower half");
-	mpi = !new->trial &&launcher_is_wanted(p);
-	if ((!new->trial &&give_variables(new)) || start_lower_half(new) ||
-		(mpi && launcher_give_connection(p, new->e)))
-		return err_prefix(new->e, "cannot bring back the lower half of process %d (%s)",
+		return err_set(np->e, 0, "the image lacks the records of the lower half");
+	mpi = !np->trial && launcher_is_wanted(p);
+	if ((!np->trial && give_variables(np)) || start_lower_half(np) ||
+		(mpi && launcher_give_connection(p, np->e)))
+		return err_prefix(np->e, "cannot bring back the lower half of process %d (%s)",
 			p->vpid, p->comm);
-	return replay_calls(new, new->trial ? LOWER_TRY : LOWER_REPLAY);
+	return replay_calls(np, np->trial ? LOWER_TRY : LOWER_REPLAY);
 }
 
-int restore_lower_rest(struct new_process *new)
+int restore_lower_rest(struct new_process *np)
 {
-	if (!restore_lower_wanted(new) || new->trial)
+	if (!restore_lower_wanted(np) || np->trial)
 		return 0;
-	return replay_calls(new, LOWER_REPLAY_REST) ? -1 : restore_device_memory(new);
+	return replay_calls(np, LOWER_REPLAY_REST) ? -1 : restore_device_memory(np);
 }

@@ -8,21 +8,21 @@
 #include "supervisor/state/new_process.h"
 
 /* Before anything is made: what it consists of is here, and the same. */
-int restore_lower_check(const struct new_process *new);
+int restore_lower_check(const struct new_process *np);
 
 /* Whether the process has a lower half. */
-bool restore_lower_wanted(const struct new_process *new);
+bool restore_lower_wanted(const struct new_process *np);
 
 /* When all processes have all their threads, as threads of lower halves take any free
  * ids: bring it up again, and have it make everything that the records hold; in a trial only
  * addresses of device memory are reserved, and no memory of the host is pinned. */
-int restore_lower_run(struct new_process *new);
+int restore_lower_run(struct new_process *np);
 
 /* When all processes have done that, the rest, of which some depends on others. */
-int restore_lower_rest(struct new_process *new);
+int restore_lower_rest(struct new_process *np);
 
 /* The last part of it: device memory gets its contents (split/device_restore.c). */
-int restore_device_memory(struct new_process *new);
+int restore_device_memory(struct new_process *np);
 
 /* Whether a process has an MPI library in its lower half. Ranks whose process ids are of different namespaces
  * must not have System V memory in common: UCX takes the other one for dead (1.13, uct_ep_keepalive_check()). */

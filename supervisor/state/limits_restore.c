@@ -66,10 +66,10 @@ void restore_limits_put_back(const struct restore_limits *l)
 		(void)setrlimit(widened[i], &l->own[widened[i]]);
 }
 
-static void print_notice(const struct new_process *new, const char *line)
+static void print_notice(const struct new_process *np, const char *line)
 {
-	if (new->o->notice)
-		new->o->notice(line);
+	if (np->o->notice)
+		np->o->notice(line);
 }
 
 /* Only root can raise a hard limit: set the limit as high as possible. */
@@ -83,21 +83,21 @@ static int set_as_high_as_possible(pid_t pid, int resource, const struct rlimit 
 	return prlimit(pid, resource, &now, NULL);
 }
 
-void restore_limits_set(struct new_process *new)
+void restore_limits_set(struct new_process *np)
 {
 	for (int i = 0; i < IMAGE_RLIMITS; i++) {
-		struct rlimit want = {new->ip->rlimit_cur[i], new->ip->rlimit_max[i]};
+		struct rlimit want = {np->ip->rlimit_cur[i], np->ip->rlimit_max[i]};
 		cleanup_free char *line = NULL;
 
-		if (!prlimit(new->process.pid, i, &want, NULL))
+		if (!prlimit(np->process.pid, i, &want, NULL))
 			continue;
-		if (!set_as_high_as_possible(new->process.pid, i, &want))
+		if (!set_as_high_as_possible(np->process.pid, i, &want))
 			line = xasprintf("the resource limit %s is lower here than where the "
 					 "program ran",
 				limit_name(i));
 		else
 			line = xasprintf("cannot set the resource limit %s: %s", limit_name(i),
 				strerror(errno));
-		print_notice(new, line);
+		print_notice(np, line);
 	}
 }

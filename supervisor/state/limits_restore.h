@@ -20,6 +20,6 @@ void restore_limits_widen(struct restore_limits *l, const struct checkpoint *c);
 void restore_limits_put_back(const struct restore_limits *l);
 
 /* Set the limits of the program. A notice names each limit that cannot be as high as it was. */
-void restore_limits_set(struct new_process *new);
+void restore_limits_set(struct new_process *np);
 
 #endif

@@ -13,6 +13,6 @@
  * that the handler finds the processor's trap number, error code and address (uc_mcontext).
  * Only where that changes nothing. *ran: its registers have to be set again.
  */
-int restore_fault_again(struct new_process *new, size_t i, bool *ran);
+int restore_fault_again(struct new_process *np, size_t i, bool *ran);
 
 #endif

@@ -54,21 +54,21 @@ static int stop_first(struct tracee *t, int signal, struct err *e)
 }
 
 /* The first thread that lives. */
-static struct thread *first_thread(struct new_process *new)
+static struct thread *first_thread(struct new_process *np)
 {
-	struct thread *t = new->process.threads;
+	struct thread *t = np->process.threads;
 
 	return t->tracee.state == TRACEE_GONE ? t + 1 : t;
 }
 
-static int stop_process(struct new_process *new, int signal, struct err *e)
+static int stop_process(struct new_process *np, int signal, struct err *e)
 {
-	struct thread *first = first_thread(new);
+	struct thread *first = first_thread(np);
 
 	if (stop_first(&first->tracee, signal, e))
 		return -1;
 	/* They take part in the stop before they look at any signal. */
-	for (struct thread *t = first + 1; t < new->process.threads + new->thread_count; t++)
+	for (struct thread *t = first + 1; t < np->process.threads + np->thread_count; t++)
 		if (continue_until(&t->tracee, 0, TRACEE_EVENT_TRAP, e))
 			return -1;
 	return 0;
@@ -76,12 +76,12 @@ static int stop_process(struct new_process *new, int signal, struct err *e)
 
 /* ---- signals that only we have caused ---- */
 
-static bool was_pending(const struct new_process *new, int signal)
+static bool was_pending(const struct new_process *np, int signal)
 {
 	const struct image_pending *pending;
 	size_t count;
 
-	pending = image_note_array(new->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
+	pending = image_note_array(np->img, IMAGE_NOTE_PENDING, struct image_pending, &count);
 	for (size_t i = 0; i < count; i++) {
 		siginfo_t info;
 
@@ -93,8 +93,8 @@ static bool was_pending(const struct new_process *new, int signal)
 }
 
 /* EAGAIN: no signal is pending, as the parent has set SA_NOCLDSTOP. */
-static int dequeue_signal(const struct new_process *new, struct remote *remote,
-	uint64_t scratch, int signal, struct err *e)
+static int dequeue_signal(const struct new_process *np, struct remote *remote, uint64_t scratch,
+	int signal, struct err *e)
 {
 	struct {
 		uint64_t set;
@@ -102,7 +102,7 @@ static int dequeue_signal(const struct new_process *new, struct remote *remote,
 	} arg = {.set = 1ull << (signal - 1)};
 	int64_t result;
 
-	if (was_pending(new, signal))
+	if (was_pending(np, signal))
 		return 0;
 	if (tracee_write(remote->process->mem_fd, scratch, &arg, sizeof(arg), e) ||
 		REMOTE_CALL(remote, &result, e, SYS_rt_sigtimedwait, scratch, 0,
@@ -114,22 +114,22 @@ static int dequeue_signal(const struct new_process *new, struct remote *remote,
 				 remote->process->pid);
 }
 
-/* Let process @new lose what the new stop of its child has brought it: it waits for the report of
+/* Let process @np lose what the new stop of its child has brought it: it waits for the report of
  * @child (0: it keeps that), and @signal is no longer pending. */
-static int take_report(struct new_process *new, pid_t child, int signal, struct err *e)
+static int take_report(struct new_process *np, pid_t child, int signal, struct err *e)
 {
 	struct remote remote;
 	uint64_t scratch;
 	int64_t result;
 	int failed;
 
-	if (remote_begin(&remote, &new->process, first_thread(new), e))
+	if (remote_begin(&remote, &np->process, first_thread(np), e))
 		return -1;
 	scratch = remote_scratch(&remote, 4096, e);
 	failed = !scratch ||
 		 (child && REMOTE_CALL(&remote, &result, e, SYS_waitid, P_PID, child, 0,
 				   WSTOPPED | WNOHANG | __WALL, 0)) ||
-		 dequeue_signal(new, &remote, scratch, signal, e);
+		 dequeue_signal(np, &remote, scratch, signal, e);
 	if (remote_end(&remote, failed ? NULL : e))
 		return -1;
 	return failed;
@@ -147,25 +147,25 @@ static struct new_process *parent_of(
 }
 
 /* It has been stopped and continued, and its parent has not waited for that. */
-static int stop_and_continue(struct new_process *new, struct new_process *parent, struct err *e)
+static int stop_and_continue(struct new_process *np, struct new_process *parent, struct err *e)
 {
-	if (stop_process(new, SIGSTOP, e))
+	if (stop_process(np, SIGSTOP, e))
 		return -1;
-	if (kill(new->process.pid, SIGCONT))
-		return err_set(e, errno, "cannot continue process %d", new->process.pid);
-	return take_report(new, 0, SIGCONT, e) || take_report(parent, 0, SIGCHLD, e) ? -1 : 0;
+	if (kill(np->process.pid, SIGCONT))
+		return err_set(e, errno, "cannot continue process %d", np->process.pid);
+	return take_report(np, 0, SIGCONT, e) || take_report(parent, 0, SIGCHLD, e) ? -1 : 0;
 }
 
-static int stop_again(struct new_process *new, struct new_process *parent,
+static int stop_again(struct new_process *np, struct new_process *parent,
 	const struct image_job_process *entry, struct err *e)
 {
 	bool stopped = entry->flags & IMAGE_JOB_PROCESS_STOPPED;
 	bool told = stopped && !(entry->flags & IMAGE_JOB_PROCESS_UNTOLD);
 
 	/* If the checkpoint itself has stopped it, no parent has had a report. */
-	if (stop_process(new, stopped ? WSTOPSIG(entry->status) : SIGSTOP, e))
+	if (stop_process(np, stopped ? WSTOPSIG(entry->status) : SIGSTOP, e))
 		return -1;
-	return parent && stopped ? take_report(parent, told ? new->process.vpid : 0, SIGCHLD, e)
+	return parent && stopped ? take_report(parent, told ? np->process.vpid : 0, SIGCHLD, e)
 				 : 0;
 }
 

@@ -8,7 +8,7 @@
 #include "supervisor/uring/uring_process_restore.h"
 
 struct mapping {
-	struct new_process *new;
+	struct new_process *np;
 	struct remote remote;
 	struct ring_place place;
 };
@@ -26,11 +26,11 @@ static int map_ring(struct mapping *m, const struct image_region *g, int fd)
 	uint64_t size = g->end - g->start;
 	int64_t at;
 
-	if (ring_place_map(&m->place, g->start, size, g->prot, fd, g->offset, m->new->e))
+	if (ring_place_map(&m->place, g->start, size, g->prot, fd, g->offset, m->np->e))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(advices); i++)
 		if (g->advice & advices[i].advice &&
-			REMOTE_CALL(&m->remote, &at, m->new->e, SYS_madvise, g->start, size,
+			REMOTE_CALL(&m->remote, &at, m->np->e, SYS_madvise, g->start, size,
 				advices[i].madvise))
 			return -1;
 	return 0;
@@ -41,7 +41,7 @@ static int object_number(const struct return_of_ring *r, uint32_t object)
 {
 	for (size_t i = 0; i < r->fd_count; i++) {
 		const struct image_description *x =
-			restore_ring_description(r->new, r->fds[i].description);
+			restore_ring_description(r->np, r->fds[i].description);
 
 		if (x->kind == IMAGE_FD_URING && x->object == object)
 			return r->fds[i].fd;
@@ -54,7 +54,7 @@ static int map_regions(struct return_of_ring *r, struct mapping *m)
 	const struct image_region *g;
 	size_t count;
 
-	g = image_note_array(r->new->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	g = image_note_array(r->np->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i++) {
 		int fd;
 
@@ -62,7 +62,7 @@ static int map_regions(struct return_of_ring *r, struct mapping *m)
 			continue;
 		fd = object_number(r, g[i].object);
 		if (fd < 0)
-			return err_set(r->new->e, 0,
+			return err_set(r->np->e, 0,
 				"the image is damaged: no descriptor leads to a mapped "
 				"io_uring");
 		if (map_ring(m, &g[i], fd))
@@ -73,47 +73,47 @@ static int map_regions(struct return_of_ring *r, struct mapping *m)
 
 static int map_placed(struct return_of_ring *r)
 {
-	struct mapping m = {.new = r->new};
+	struct mapping m = {.np = r->np};
 	int failed;
 
-	if (remote_begin(&m.remote, &r->new->process, &r->new->process.threads[0], r->new->e))
+	if (remote_begin(&m.remote, &r->np->process, &r->np->process.threads[0], r->np->e))
 		return -1;
 	m.place.remote = &m.remote;
-	failed = ring_place_begin(&m.place, r->new->e) || map_regions(r, &m);
-	failed |= ring_place_end(&m.place, failed ? NULL : r->new->e);
-	return remote_end(&m.remote, failed ? NULL : r->new->e) || failed ? -1 : 0;
+	failed = ring_place_begin(&m.place, r->np->e) || map_regions(r, &m);
+	failed |= ring_place_end(&m.place, failed ? NULL : r->np->e);
+	return remote_end(&m.remote, failed ? NULL : r->np->e) || failed ? -1 : 0;
 }
 
 /* All of the address space is to be mapped for a moment. */
 static int map_rings(struct return_of_ring *r)
 {
 	struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY}, own;
-	pid_t pid = r->new->process.pid;
+	pid_t pid = r->np->process.pid;
 	int failed;
 
 	if (prlimit(pid, RLIMIT_AS, NULL, &own))
-		return err_set(r->new->e, errno, "cannot query a resource limit");
+		return err_set(r->np->e, errno, "cannot query a resource limit");
 	if (own.rlim_max != RLIM_INFINITY && prlimit(pid, RLIMIT_AS, &most, NULL))
 		most.rlim_max = most.rlim_cur = own.rlim_max; /* without the right to more */
 	if (prlimit(pid, RLIMIT_AS, &most, NULL))
-		return err_set(r->new->e, errno, "cannot set a resource limit");
+		return err_set(r->np->e, errno, "cannot set a resource limit");
 	failed = map_placed(r);
 	if (failed && most.rlim_max != RLIM_INFINITY)
-		err_append(r->new->e,
+		err_append(r->np->e,
 			" (for this a limit of the address space, RLIMIT_AS, is in the way: it "
 			"is %llu KiB; restart it under ulimit -v unlimited)",
 			(unsigned long long)most.rlim_max >> 10);
 	if (prlimit(pid, RLIMIT_AS, &own, NULL) && !failed)
-		return err_set(r->new->e, errno, "cannot set a resource limit");
+		return err_set(r->np->e, errno, "cannot set a resource limit");
 	return failed;
 }
 
-static bool has_regions(const struct new_process *new)
+static bool has_regions(const struct new_process *np)
 {
 	const struct image_region *g;
 	size_t count;
 
-	g = image_note_array(new->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	g = image_note_array(np->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i++)
 		if (g[i].kind == IMAGE_REGION_URING)
 			return true;
@@ -122,5 +122,5 @@ static bool has_regions(const struct new_process *new)
 
 int restore_ring_mappings(struct return_of_ring *r)
 {
-	return has_regions(r->new) ? map_rings(r) : 0;
+	return has_regions(r->np) ? map_rings(r) : 0;
 }

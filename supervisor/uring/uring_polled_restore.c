@@ -32,8 +32,8 @@ static int make_polled(struct return_of_ring *r, int64_t *made)
 		p.flags |= IORING_SETUP_ATTACH_WQ;
 		p.wq_fd = other;
 	}
-	if (tracee_write(r->new->process.mem_fd, r->scratch, &p, sizeof(p), r->new->e) ||
-		REMOTE_CALL(&r->remote, made, r->new->e, SYS_io_uring_setup, i->sq_entries,
+	if (tracee_write(r->np->process.mem_fd, r->scratch, &p, sizeof(p), r->np->e) ||
+		REMOTE_CALL(&r->remote, made, r->np->e, SYS_io_uring_setup, i->sq_entries,
 			r->scratch))
 		return -1;
 	return restore_ring_result(r, *made, "make");
@@ -47,9 +47,8 @@ static int watch_again(struct return_of_ring *r, int set, const struct watch *w)
 
 	if (w->description != r->description)
 		return 0;
-	if (tracee_write(
-		    r->new->process.mem_fd, r->scratch, &event, sizeof(event), r->new->e) ||
-		REMOTE_CALL(&r->remote, &result, r->new->e, SYS_epoll_ctl, set, EPOLL_CTL_ADD,
+	if (tracee_write(r->np->process.mem_fd, r->scratch, &event, sizeof(event), r->np->e) ||
+		REMOTE_CALL(&r->remote, &result, r->np->e, SYS_epoll_ctl, set, EPOLL_CTL_ADD,
 			w->fd, r->scratch))
 		return -1;
 	/* Another descriptor of the same set has done it. */
@@ -60,15 +59,15 @@ static int watch_all_again(struct return_of_ring *r)
 {
 	for (size_t i = 0; i < r->fd_count; i++) {
 		const struct image_description *x =
-			restore_ring_description(r->new, r->fds[i].description);
+			restore_ring_description(r->np, r->fds[i].description);
 		const char *text;
 		struct watch w;
 		int more;
 
 		if (x->kind != IMAGE_FD_EPOLL)
 			continue;
-		text = image_string(r->new->c->job, x->args[0]);
-		while ((more = watch_next(&text, &w, r->new->e)) > 0)
+		text = image_string(r->np->c->job, x->args[0]);
+		while ((more = watch_next(&text, &w, r->np->e)) > 0)
 			if (watch_again(r, r->fds[i].fd, &w))
 				return -1;
 		if (more)
@@ -86,12 +85,12 @@ int restore_ring_place_polled(struct return_of_ring *r)
 	for (size_t i = 0; i < r->fd_count; i++) {
 		if (r->fds[i].description != r->description)
 			continue;
-		if (REMOTE_CALL(&r->remote, &result, r->new->e, SYS_dup3, made, r->fds[i].fd,
+		if (REMOTE_CALL(&r->remote, &result, r->np->e, SYS_dup3, made, r->fds[i].fd,
 			    r->fds[i].cloexec ? O_CLOEXEC : 0) ||
 			restore_ring_result(r, result, "place"))
 			return -1;
 	}
-	if (REMOTE_CALL(&r->remote, &result, r->new->e, SYS_close, made))
+	if (REMOTE_CALL(&r->remote, &result, r->np->e, SYS_close, made))
 		return -1;
 	return watch_all_again(r);
 }

@@ -68,13 +68,13 @@ int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err 
 /* ---- one ring ---- */
 
 const struct image_description *restore_ring_description(
-	const struct new_process *new, uint32_t index)
+	const struct new_process *np, uint32_t index)
 {
 	const struct image_description *x;
 	size_t count;
 
 	x = image_note_array(
-		new->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+		np->c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
 	return &x[index];
 }
 
@@ -96,18 +96,17 @@ static int complete_line(struct return_of_ring *r, const char *line)
 
 	if (sscanf(line, "overflow %" SCNx64 " %x %x", &data, &result, &flags) != 3)
 		return 0;
-	return ring_complete(&r->driver, data, result, flags, r->new->e);
+	return ring_complete(&r->driver, data, result, flags, r->np->e);
 }
 
 static int get_ring(struct return_of_ring *r)
 {
-	cleanup_fd int pidfd =
-		fd_task_open(r->new->process.pid, r->new->process.task, r->new->e);
+	cleanup_fd int pidfd = fd_task_open(r->np->process.pid, r->np->process.task, r->np->e);
 
 	if (pidfd < 0)
 		return -1;
 	r->fd = syscall(SYS_pidfd_getfd, pidfd, r->number, 0);
-	return r->fd < 0 ? err_set(r->new->e, errno, "cannot access an io_uring") : 0;
+	return r->fd < 0 ? err_set(r->np->e, errno, "cannot access an io_uring") : 0;
 }
 
 static int enable_ring(struct return_of_ring *r)
@@ -123,7 +122,7 @@ static int enable_ring(struct return_of_ring *r)
 	if (!(flags & IORING_SETUP_SINGLE_ISSUER))
 		return 0;
 	r->driver.enter = restore_ring_enter;
-	if (REMOTE_CALL(&r->remote, &result, r->new->e, SYS_io_uring_register, r->number,
+	if (REMOTE_CALL(&r->remote, &result, r->np->e, SYS_io_uring_register, r->number,
 		    IORING_REGISTER_ENABLE_RINGS, 0, 0))
 		return -1;
 	return restore_ring_result(r, result, "enable");
@@ -132,7 +131,7 @@ static int enable_ring(struct return_of_ring *r)
 int restore_ring_map(struct return_of_ring *r)
 {
 	const struct image_ring *i = r->image;
-	struct err *e = r->new->e;
+	struct err *e = r->np->e;
 
 	r->driver.ring = &r->ring;
 	return ring_layout(&r->ring, i->flags, i->sq_entries, i->cq_entries, e) ||
@@ -156,7 +155,7 @@ static int fill_ring(struct return_of_ring *r)
 	struct image_ring before = *r->image;
 
 	before.sq_head -= waiting;
-	if (restore_ring_map(r) || ring_advance(&r->driver, &before, r->new->e))
+	if (restore_ring_map(r) || ring_advance(&r->driver, &before, r->np->e))
 		return -1;
 	ring_put(&r->ring, r->image, !waiting);
 	return restore_each_line(r, complete_line) || restore_ring_register(r) ? -1 : 0;
@@ -164,12 +163,12 @@ static int fill_ring(struct return_of_ring *r)
 
 static int bring_back(struct return_of_ring *r)
 {
-	struct err *e = r->new->e;
+	struct err *e = r->np->e;
 	int failed;
 
 	if (!r->thread)
 		return 0;
-	if (remote_begin(&r->remote, &r->new->process, r->thread, e))
+	if (remote_begin(&r->remote, &r->np->process, r->thread, e))
 		return -1;
 	r->scratch = remote_scratch(&r->remote, 4096, e);
 	failed = !r->scratch || enable_ring(r) || fill_ring(r);
@@ -183,9 +182,9 @@ static int bring_back(struct return_of_ring *r)
 
 struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid)
 {
-	for (size_t i = 0; i < r->new->thread_count; i++)
-		if (r->new->threads[i].tid == tid)
-			return &r->new->process.threads[i];
+	for (size_t i = 0; i < r->np->thread_count; i++)
+		if (r->np->threads[i].tid == tid)
+			return &r->np->process.threads[i];
 	return NULL;
 }
 
@@ -201,12 +200,12 @@ static int number_of(const struct return_of_ring *r, uint32_t description)
 static int with_ring(struct return_of_ring *r, size_t i, int (*act)(struct return_of_ring *r))
 {
 	const struct image_description *x =
-		restore_ring_description(r->new, r->fds[i].description);
+		restore_ring_description(r->np, r->fds[i].description);
 	cleanup_buf struct buf data = {0};
 
 	if (x->kind != IMAGE_FD_URING || number_of(r, r->fds[i].description) != r->fds[i].fd)
 		return 0;
-	r->image = uring_image(r->new->c->job, x->object, &data, r->new->e);
+	r->image = uring_image(r->np->c->job, x->object, &data, r->np->e);
 	if (!r->image)
 		return -1;
 	r->thread = restore_ring_thread(r, r->image->tid);
@@ -216,33 +215,33 @@ static int with_ring(struct return_of_ring *r, size_t i, int (*act)(struct retur
 	return act(r);
 }
 
-static void begin_ring(struct return_of_ring *r, struct new_process *new)
+static void begin_ring(struct return_of_ring *r, struct new_process *np)
 {
-	size_t table = checkpoint_owner(new->c, new->index, IMAGE_SHARED_FILES);
+	size_t table = checkpoint_owner(np->c, np->index, IMAGE_SHARED_FILES);
 
-	*r = (struct return_of_ring){.new = new, .fd = -1};
+	*r = (struct return_of_ring){.np = np, .fd = -1};
 	r->fds = image_note_array(
-		new->c->processes[table], IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
+		np->c->processes[table], IMAGE_NOTE_FDS, struct image_fd, &r->fd_count);
 }
 
-int restore_each_ring(struct new_process *new, int (*act)(struct return_of_ring *r))
+int restore_each_ring(struct new_process *np, int (*act)(struct return_of_ring *r))
 {
 	struct return_of_ring r;
 
-	begin_ring(&r, new);
+	begin_ring(&r, np);
 	for (size_t i = 0; i < r.fd_count; i++)
 		if (with_ring(&r, i, act))
 			return -1;
 	return 0;
 }
 
-int new_process_rings(struct new_process *new)
+int new_process_rings(struct new_process *np)
 {
 	struct return_of_ring r;
 
-	if (restore_each_ring(new, bring_back) ||
-		restore_each_ring(new, restore_ring_register_thread))
+	if (restore_each_ring(np, bring_back) ||
+		restore_each_ring(np, restore_ring_register_thread))
 		return -1;
-	begin_ring(&r, new);
+	begin_ring(&r, np);
 	return restore_ring_mappings(&r);
 }

@@ -11,7 +11,7 @@
 
 /* A ring, and the process that it is brought back in. */
 struct return_of_ring {
-	struct new_process *new;
+	struct new_process *np;
 	const struct image_fd *fds; /* of the process */
 	size_t fd_count;
 	uint32_t description;
@@ -28,11 +28,11 @@ struct return_of_ring {
 };
 
 /* io_uring: what needs the process itself, and mappings (uring_process_restore.c). */
-int new_process_rings(struct new_process *new);
+int new_process_rings(struct new_process *np);
 
 /* Call @act for each ring of the process, the first time that it is met; it does not know the
  * thread when that is of another process. */
-int restore_each_ring(struct new_process *new, int (*act)(struct return_of_ring *r));
+int restore_each_ring(struct new_process *np, int (*act)(struct return_of_ring *r));
 
 /* In a bracket of its thread: make the ring accessible from here. The caller releases it, also
  * after a failure. */
@@ -47,13 +47,13 @@ int restore_ring_enter_polled(struct ring_driver *d, uint32_t count, struct err 
 struct thread *restore_ring_thread(struct return_of_ring *r, int32_t tid);
 
 const struct image_description *restore_ring_description(
-	const struct new_process *new, uint32_t index);
+	const struct new_process *np, uint32_t index);
 
 /* -1 for a negative @result of a call that was to @what it ("make"). */
 static inline int restore_ring_result(
 	const struct return_of_ring *r, int64_t result, const char *what)
 {
-	return result < 0 ? err_set(r->new->e, -result, "cannot %s an io_uring", what) : 0;
+	return result < 0 ? err_set(r->np->e, -result, "cannot %s an io_uring", what) : 0;
 }
 
 /* In a bracket of its thread: make a polled ring, in place of what has stood in for it

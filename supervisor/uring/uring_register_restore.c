@@ -11,13 +11,13 @@ static int ring_register(struct return_of_ring *r, unsigned opcode, const void *
 {
 	int64_t result;
 
-	if (tracee_write(r->new->process.mem_fd, r->scratch, data, size, r->new->e) ||
-		REMOTE_CALL(&r->remote, &result, r->new->e, SYS_io_uring_register, r->number,
+	if (tracee_write(r->np->process.mem_fd, r->scratch, data, size, r->np->e) ||
+		REMOTE_CALL(&r->remote, &result, r->np->e, SYS_io_uring_register, r->number,
 			opcode, r->scratch, count))
 		return -1;
-	return result < 0 ? err_set(r->new->e, -result, "cannot register %s with an io_uring",
-				    what)
-			  : 0;
+	return result < 0
+		       ? err_set(r->np->e, -result, "cannot register %s with an io_uring", what)
+		       : 0;
 }
 
 /* The table, whose slots are empty. */
@@ -72,15 +72,15 @@ int restore_ring_register(struct return_of_ring *r)
 static int register_ring(struct return_of_ring *r, struct thread *t, unsigned slot)
 {
 	struct io_uring_rsrc_update u = {.offset = slot, .data = r->number};
-	struct err *e = r->new->e;
+	struct err *e = r->np->e;
 	int64_t result;
 	uint64_t at;
 	int failed;
 
-	if (remote_begin(&r->remote, &r->new->process, t, e))
+	if (remote_begin(&r->remote, &r->np->process, t, e))
 		return -1;
 	at = remote_scratch(&r->remote, 4096, e);
-	failed = !at || tracee_write(r->new->process.mem_fd, at, &u, sizeof(u), e) ||
+	failed = !at || tracee_write(r->np->process.mem_fd, at, &u, sizeof(u), e) ||
 		 REMOTE_CALL(&r->remote, &result, e, SYS_io_uring_register, r->number,
 			 IORING_REGISTER_RING_FDS, at, 1);
 	if (remote_end(&r->remote, failed ? NULL : e) || failed)

@@ -19,7 +19,7 @@ static int set_time(struct return_of_ring *r, struct io_uring_sqe *sqe, uint64_t
 
 	sqe->timeout_flags &= ~IORING_TIMEOUT_ABS;
 	sqe->addr = r->scratch + r->times++ * sizeof(time);
-	return tracee_write(r->new->process.mem_fd, sqe->addr, &time, sizeof(time), r->new->e);
+	return tracee_write(r->np->process.mem_fd, sqe->addr, &time, sizeof(time), r->np->e);
 }
 
 static int add_request(struct return_of_ring *r, const char *line)
@@ -39,24 +39,24 @@ static int add_request(struct return_of_ring *r, const char *line)
 
 static int issue_requests(struct return_of_ring *r, uint32_t count)
 {
-	r->scratch = remote_scratch(&r->remote,
-		align_up(count * sizeof(struct __kernel_timespec), 4096), r->new->e);
+	r->scratch = remote_scratch(
+		&r->remote, align_up(count * sizeof(struct __kernel_timespec), 4096), r->np->e);
 	if (!r->scratch || restore_ring_map(r) || restore_each_line(r, add_request))
 		return -1;
 	r->driver.enter = r->image->flags & IORING_SETUP_SQPOLL ? restore_ring_enter_polled
 								: restore_ring_enter;
-	return ring_issue(&r->driver, r->image, r->requests.data, count, r->new->e);
+	return ring_issue(&r->driver, r->image, r->requests.data, count, r->np->e);
 }
 
 static int issue_again(struct return_of_ring *r)
 {
 	uint32_t count = uring_waiting(r->image);
-	struct err *e = r->new->e;
+	struct err *e = r->np->e;
 	int failed;
 
 	if (!count || !r->thread)
 		return 0;
-	if (remote_begin(&r->remote, &r->new->process, r->thread, e))
+	if (remote_begin(&r->remote, &r->np->process, r->thread, e))
 		return -1;
 	failed = issue_requests(r, count);
 	restore_ring_release(r);
@@ -67,7 +67,7 @@ static int issue_again(struct return_of_ring *r)
 	return 0;
 }
 
-int new_process_requests(struct new_process *new)
+int new_process_requests(struct new_process *np)
 {
-	return restore_each_ring(new, issue_again);
+	return restore_each_ring(np, issue_again);
 }

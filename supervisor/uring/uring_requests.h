@@ -7,6 +7,6 @@
 #include "supervisor/state/new_process.h"
 
 /* When all processes have their registers: requests that waited (uring_requests.c). */
-int new_process_requests(struct new_process *new);
+int new_process_requests(struct new_process *np);
 
 #endif
