@@ -113,7 +113,7 @@ assert struct.unpack("iIII", os.read(queue, 4096)[:16])[:2] == (1, 2) and os.fst
 print("ok", flush=True)
 END
 if have python3; then
-	capable=(setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=+checkpoint_restore
+	capable=(setpriv --reuid="$user" --regid="$user" --clear-groups --inh-caps=+checkpoint_restore
 		--ambient-caps=+checkpoint_restore --)
 	: >out && : >err && chown $user out err
 	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d watching -- python3 watching.py </dev/null >out 2>err &
