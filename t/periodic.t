@@ -26,6 +26,16 @@ not_ok "a timer runs" no_timer
 finish
 is "$status" 0 "the program is whole" || explain
 
+# It ends just when a checkpoint has been written, and the first process of its namespace ends behind it.
+statuses=
+for _ in 1 2 3 4; do
+	later=$(printf 'ck/ckpt-%06d' $((10#$(readlink ck/latest | tr -dc 0-9) + 2)))
+	restart_here --namespace && await_dir "$later"
+	finish
+	statuses+=" $status"
+done
+is "$statuses" " 0 0 0 0" "a program in a pid namespace ends with its own status, beside checkpoints at an interval" || explain
+
 # A request meanwhile waits. The program has some memory, which is written slowly.
 for fork in "" "--fork-limit 0"; do
 	arena asked

@@ -206,7 +206,8 @@ static void hear_init(struct supervisor *s)
 {
 	struct namespace_report report;
 
-	for (;;) {
+	/* Once the root process has ended its init ends, too, which says nothing of the root process. */
+	while (!s->loop->ended) {
 		ssize_t n = recv(s->init_fd, &report, sizeof(report), MSG_DONTWAIT);
 
 		if (n < 0)
