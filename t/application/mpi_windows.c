@@ -348,7 +348,7 @@ static void make_shared(void)
 	MPI_Win_get_attr(shared, MPI_WIN_CREATE_FLAVOR, &flavor, &flag);
 	CHECK(flag && *flavor == MPI_WIN_FLAVOR_SHARED);
 	CHECK(part_of(rank) == own_part && part_of(MPI_PROC_NULL) == part_of(0));
-	CHECK(size <= 2 || part_of(size - 1) >= part_of(0) + PART);
+	CHECK(size == 2 || part_of(size - 1) >= part_of(0) + PART);
 }
 
 /* Plain loads and stores; what is there stays from one round to the next one. A message is received into the memory of
