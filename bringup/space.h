@@ -19,7 +19,6 @@ enum space_part {
 	SPACE_LIBC,
 	SPACE_HEAP, /* lower/heap.c takes it whole */
 	SPACE_STACKS,
-	SPACE_SHARED, /* places in it the stub of MPI chooses */
 	SPACE_DRIVER,
 	SPACE_PARTS,
 };

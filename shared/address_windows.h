@@ -38,8 +38,6 @@
 #define LOWER_HEAP        (LOWER_WINDOW + 0x2000000000) /* lower/heap.c */
 #define LOWER_HEAP_SIZE   0x2000000000
 #define LOWER_PART_STACKS (LOWER_WINDOW + 0x4000000000)
-#define LOWER_PART_SHARED                                                                      \
-	(LOWER_WINDOW + 0x5000000000) /* windows of MPI (shared/shared_window.h) */
 #define LOWER_PART_DRIVER (LOWER_WINDOW + 0x6000000000)
 #define LOWER_PART_END    (LOWER_WINDOW + 0x10000000000)
 

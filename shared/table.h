@@ -43,10 +43,9 @@ enum lower_request {
 		       the offset is an address in there */
 	LOWER_RESERVE, /* device memory for a snapshot, at the transfers' addresses, which LOWER_SAVE reads */
 	LOWER_SNAPSHOT, /* copy device memory into it: the transfers' offsets are addresses in there */
-	LOWER_RELEASE,  /* give it back */
-	LOWER_MESSAGES, /* look for messages under way; if `count` is 1, receive what nobody has asked for; if 2, when all
-			   ranks have all, copy what this rank has in memory that ranks share */
-	LOWER_CONNECT,  /* make a socket that the connection to a launcher can be sent to */
+	LOWER_RELEASE, /* give it back */
+	LOWER_MESSAGES, /* look for messages under way; if `count` is 1, receive what nobody has asked for */
+	LOWER_CONNECT, /* make a socket that the connection to a launcher can be sent to */
 	LOWER_AGREE, /* after LOWER_DRAIN of all processes: what it has of others can be restored */
 	LOWER_REPLAY, /* make everything in the records again, but for what depends on other processes; */
 	LOWER_REPLAY_REST, /* and that, when all have done so */

@@ -155,7 +155,8 @@ static void look_at_requests(struct mpi_messages *m)
 
 /* ---- messages that nobody has asked for ---- */
 
-void *mpi_map_memory(struct mpi_messages *m, uint64_t size)
+/* Memory that is the program's, and goes into the image. */
+static void *map_memory(struct mpi_messages *m, uint64_t size)
 {
 	for (int i = 0; i < 2; i++) {
 		uint64_t at = m->next_map ? m->next_map : MESSAGES_WINDOW;
@@ -183,7 +184,7 @@ static struct mpi_message *new_message(struct mpi_messages *m, uint64_t size)
 	int class = mpi_message_class(sizeof(struct mpi_message) + size);
 	uint64_t total =
 		class < 0 ? (sizeof(struct mpi_message) + size + 4095) & ~4095ul : 1ul << class;
-	struct mpi_message *message = class < 0 ? mpi_map_memory(m, total) : m->memory[class];
+	struct mpi_message *message = class < 0 ? map_memory(m, total) : m->memory[class];
 
 	if (class >= 0 && message)
 		m->memory[class] = message->next;
@@ -452,7 +453,7 @@ static int drain_until(struct mpi_state *s, int take, uint64_t until_ns)
 	return r;
 }
 
-int mpi_drain(int what, uint64_t patience_ns)
+int mpi_drain(int take, uint64_t patience_ns)
 {
 	struct mpi_state *s = RECORDS->mpi;
 	int r;
@@ -462,10 +463,8 @@ int mpi_drain(int what, uint64_t patience_ns)
 	/* Given up already: threads may run, and be in the library. */
 	if (agent_check_wanted())
 		return -1;
-	if (what == 2)
-		return windows_save_parts(s);
 	s->reserve(1);
-	r = drain_until(s, what, mpi_now_ns() + patience_ns);
+	r = drain_until(s, take, mpi_now_ns() + patience_ns);
 	s->reserve(0);
 	return r;
 }

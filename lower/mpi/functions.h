@@ -41,7 +41,6 @@
 		(int comm, int in, const int *sources, const int *in_weights, int out,         \
 			const int *destinations, const int *out_weights, int info,             \
 			int reorder, int *made))                                               \
-	F(Bcast, (void *data, int count, int type, int root, int comm))                        \
 	F(Group_size, (int group, int *size))                                                  \
 	F(Group_translate_ranks, (int group, int count, const int *of, int other, int *are))   \
 	F(Group_incl, (int group, int count, const int *ranks, int *made))                     \

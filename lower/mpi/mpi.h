@@ -9,10 +9,9 @@
 int mpi_check(void);
 
 /* All ranks are stopped: complete what is under way, for a moment, and say in struct mpi_messages whether that
- * is all. If @what is 1, messages that nobody has asked for are received; if 0 it is looked whether synchronous sends
- * come to their ends. Other ranks are waited for @patience_ns at most. If it is 2, all ranks have all, and what is this rank's of
- * memory that they share is copied. 0 or -1. */
-int mpi_drain(int what, uint64_t patience_ns);
+ * is all. If @take, messages that nobody has asked for are received; else it is looked whether synchronous sends
+ * come to their ends. Other ranks are waited for @patience_ns at most. 0 or -1. */
+int mpi_drain(int take, uint64_t patience_ns);
 
 /* Make it again. 0 or -1. */
 int mpi_replay(void);

@@ -59,10 +59,6 @@ int objects_learn(struct mpi_state *s);
 int objects_learn_unless_begun(struct mpi_state *s);
 int objects_make(struct mpi_state *s);
 
-/* Memory that is the program's, and goes into the image: @size is of whole pages. NULL: there is none. */
-struct mpi_messages;
-void *mpi_map_memory(struct mpi_messages *m, uint64_t size);
-
 /* CLOCK_MONOTONIC. */
 uint64_t mpi_now_ns(void);
 

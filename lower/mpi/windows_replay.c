@@ -7,22 +7,15 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lower/heap.h"
 #include "lower/mpi/functions.h"
 #include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 #include "shared/mpi/message_records.h"
 #include "shared/mpi/window_records.h"
 #include "shared/raw.h"
-#include "shared/shared_window.h"
-
-#define BYTE 0x4c00010d
 
 enum {
-	MPI_TYPE_INT = 0x4c000405,
-	MPI_MINIMUM = 0x58000002,
 	FLAVOR_DYNAMIC = 3,
 	MODE_NOCHECK = 1024,
 };
@@ -34,7 +27,9 @@ int window_learn(struct mpi_object *o)
 	int group, r, info;
 
 	if (!o->window)
-		return agent_fail("it has a window that is the library's own");
+		return agent_fail("it has a window of memory that ranks share, or with "
+				  "processes of another "
+				  "MPI_COMM_WORLD");
 	if (MPI_DO(Comm_group, o->window->comm, &group))
 		return -1;
 	r = group_learn(&o->learned, group);
@@ -79,81 +74,6 @@ static int make_control(struct mpi_window *w)
 		       : 0;
 }
 
-/* ---- memory that ranks share ---- */
-
-/* This rank's part. All ranks stand still, and have received all messages and completed all operations, also into it. */
-static int save_part(struct mpi_messages *m, struct mpi_window *w)
-{
-	uint64_t pages = (w->bytes + 4095ul) & ~4095ul;
-
-	if (!pages)
-		return 0;
-	if (!w->saved)
-		w->saved = mpi_map_memory(m, pages);
-	if (!w->saved)
-		return agent_fail("no memory for a copy of the %ld bytes that it shares in a "
-				  "window",
-			w->bytes);
-	memcpy(w->saved, w->base, w->bytes);
-	return 0;
-}
-
-int windows_save_parts(struct mpi_state *s)
-{
-	for (uint32_t i = 0; i < s->count; i++) {
-		const struct mpi_object *o = s->objects[i];
-
-		if (o->real && o->kind == MPI_WINDOW && o->window && o->window->shared &&
-			save_part(s->messages, o->window))
-			return -1;
-	}
-	return 0;
-}
-
-static int all_have(const struct mpi_window *w, int here, int *all)
-{
-	return MPI_DO(Allreduce, &here, all, 1, MPI_TYPE_INT, MPI_MINIMUM, w->comm);
-}
-
-static int open_again(const struct mpi_window *w, char name[SHARED_NAME_SIZE], int *fd)
-{
-	*fd = -1;
-	if (!w->rank) {
-		shared_window_name(name);
-		*fd = shared_window_create(name, w->shared);
-	}
-	if (MPI_DO(Bcast, name, SHARED_NAME_SIZE, BYTE, 0, w->comm))
-		return -1;
-	if (w->rank)
-		*fd = shared_window_open(name);
-	return 0;
-}
-
-static int share_again(struct mpi_window *w)
-{
-	char name[SHARED_NAME_SIZE] = "";
-	int fd, all = 0, r, mapped;
-
-	heap_mapped((uintptr_t)w->memory, w->shared);
-	r = open_again(w, name, &fd);
-	mapped = !r && fd >= 0 && !shared_window_map(fd, w->memory, w->shared);
-	if (mapped && w->bytes)
-		memcpy(w->base, w->saved, w->bytes);
-	if (!r)
-		r = all_have(w, mapped, &all);
-	if (!w->rank && fd >= 0)
-		raw(SYS_unlink, name);
-	if (fd >= 0)
-		raw(SYS_close, fd);
-	if (r || all)
-		return r;
-	return agent_fail(
-		"ranks that share the memory of a window (MPI_Win_allocate_shared) "
-		"cannot share it here: start them on one node, as they were, with room for %lu "
-		"bytes in /dev/shm",
-		w->shared);
-}
-
 int window_make(struct mpi_object *o, struct learned_reader *r)
 {
 	struct mpi_window *w = o->window;
@@ -162,8 +82,7 @@ int window_make(struct mpi_object *o, struct learned_reader *r)
 	if (group_make(r, &group) < 0 || info_make(r, &info) < 0 ||
 		MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &w->comm) ||
 		MPI_DO(Group_free, &group) ||
-		MPI_DO(Comm_set_errhandler, w->comm, MPI_ERRORS_RETURN) ||
-		(w->shared && share_again(w)))
+		MPI_DO(Comm_set_errhandler, w->comm, MPI_ERRORS_RETURN))
 		return -1;
 	return make_real(w, info, &o->real) < 0 ||
 			       MPI_DO(Win_set_errhandler, o->real, MPI_ERRORS_RETURN) ||
@@ -174,6 +93,8 @@ int window_make(struct mpi_object *o, struct learned_reader *r)
 }
 
 /* ---- operations under way ---- */
+
+#define BYTE 0x4c00010d
 
 /*
  * Members of a window meet before they complete its operations, so that nobody waits for a rank that runs, and again

@@ -11,7 +11,4 @@ int window_make(struct mpi_object *o, struct learned_reader *r);
  * -1, also when the others have not come until then (CLOCK_MONOTONIC, in ns). */
 int windows_complete(struct mpi_state *s, uint64_t until_ns);
 
-/* When nothing is under way to any rank any more: what this rank has of memory that ranks share is copied into its image. 0 or -1. */
-int windows_save_parts(struct mpi_state *s);
-
 #endif

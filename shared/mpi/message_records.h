@@ -163,7 +163,7 @@ struct mpi_messages {
 	uint64_t steps; /* another number when a message has been sent or received */
 	uint64_t polls; /* how often one was looked for in vain by a call that does not wait */
 	uint32_t poll_call;
-	uint32_t shared_windows; /* whose memory ranks share */
+	uint32_t reserved;
 	struct mpi_wait waits[MPI_WAITS];
 
 	/* What the last look of the lower half at a frozen program has found (lower/mpi/drain.c). */

@@ -72,11 +72,6 @@ struct mpi_window {
 	int64_t large_unit; /* the same as `unit`, which may be too small */
 	void *memory;       /* that goes with the window, or NULL */
 	uint64_t mapped;
-	/* Memory that all ranks have mapped, at `memory`: bytes of it; 0: it is no such. Sizes of the ranks' parts of it, one behind
-	 * the other, and units. A checkpoint copies this rank's part to `saved`, which has room for it. */
-	uint64_t shared;
-	int64_t *sizes, *units;
-	void *saved;
 	struct mpi_region *regions; /* the last one first */
 	uint32_t access;            /* enum mpi_window_access */
 	uint32_t exposed;           /* MPI_Win_post has been called */

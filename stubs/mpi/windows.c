@@ -5,12 +5,10 @@
 #include "stubs/mpi/windows.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "shared/raw.h"
 #include "shared/address_windows.h"
-#include "shared/shared_window.h"
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/requests.h"
@@ -28,7 +26,6 @@ enum {
 	WIN_MODEL = 0x66000009,
 	TYPE_INT = 0x4c000405,
 	MAXIMUM = 0x58000001,
-	MINIMUM = 0x58000002,
 };
 
 extern STUB_HIDDEN int real_MPI_Win_call_errhandler(MPI_Win win, int error),
@@ -44,9 +41,6 @@ extern STUB_HIDDEN int real_MPI_Win_call_errhandler(MPI_Win win, int error),
 	real_MPI_Comm_rank(MPI_Comm comm, int *rank),
 	real_MPI_Comm_size(MPI_Comm comm, int *size), real_MPI_Comm_free(MPI_Comm *comm),
 	real_MPI_Group_free(MPI_Group *group),
-	real_MPI_Bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm),
-	real_MPI_Allgather(const void *in, int count, MPI_Datatype type, void *out, int each,
-		MPI_Datatype received, MPI_Comm comm),
 	real_MPI_Recv(void *to, int count, MPI_Datatype type, int source, int tag,
 		MPI_Comm comm, int32_t *status),
 	real_MPI_Sendrecv(const void *from, int count, MPI_Datatype type, int target, int tag,
@@ -79,8 +73,7 @@ static struct mpi_window *allocate_window(uint32_t size)
 	uint64_t targets = round_up(size * sizeof(struct mpi_window_target));
 	uint64_t words = round_up((MPI_WORD_OF_RANKS + 2ul * size) * sizeof(uint64_t));
 	uint64_t ranks = round_up(size * sizeof(int32_t));
-	uint64_t sizes = round_up(size * sizeof(int64_t));
-	char *at = records_alloc(head + targets + words + 2 * ranks + 2 * sizes);
+	char *at = records_alloc(head + targets + words + 2 * ranks);
 	struct mpi_window *w = (struct mpi_window *)at;
 
 	if (!w)
@@ -90,8 +83,6 @@ static struct mpi_window *allocate_window(uint32_t size)
 	w->words = (uint64_t *)(at + head + targets);
 	w->started = (int32_t *)(at + head + targets + words);
 	w->posted = (int32_t *)(at + head + targets + words + ranks);
-	w->sizes = (int64_t *)(at + head + targets + words + 2 * ranks);
-	w->units = (int64_t *)(at + head + targets + words + 2 * ranks + sizes);
 	return w;
 }
 
@@ -123,8 +114,6 @@ static struct mpi_window *new_window(int rank, int size)
 		.words = old.words,
 		.started = old.started,
 		.posted = old.posted,
-		.sizes = old.sizes,
-		.units = old.units,
 		.rank = rank,
 		.size = size};
 	raw_zero(w->targets, size * sizeof(*w->targets));
@@ -138,8 +127,6 @@ static void drop_window(struct mpi_window *w)
 
 	if (w->memory)
 		raw(SYS_munmap, w->memory, w->mapped);
-	if (w->saved)
-		raw(SYS_munmap, w->saved, w->bytes);
 	raw_lock(&free_lock);
 	while ((r = w->regions)) {
 		w->regions = r->next;
@@ -395,159 +382,11 @@ int body_MPI_Win_allocate_c(
 
 /* ---- memory that ranks share ---- */
 
-struct share {
-	int64_t size, unit; /* of one rank */
-};
-
-/* What the file is called, as the first rank tells. */
-struct shared_file {
-	char name[SHARED_NAME_SIZE];
-	int32_t made;
-};
-
-static int all_have(int here, MPI_Comm comm)
-{
-	int all = 0;
-
-	return !real_MPI_Allreduce(&here, &all, 1, TYPE_INT, MINIMUM, comm) && all;
-}
-
-/* Addresses are not used again: there are 64 GiB of them. */
-static void *take_addresses(uint64_t size)
-{
-	static uint64_t used;
-	uint64_t at = __atomic_fetch_add(&used, size, __ATOMIC_RELAXED);
-
-	return at + size < LOWER_PART_DRIVER - LOWER_PART_SHARED
-		       ? (void *)(LOWER_PART_SHARED + at)
-		       : NULL;
-}
-
-static int open_shared(struct shared_file *file, int rank, uint64_t size, MPI_Comm comm)
-{
-	int fd = -1;
-
-	if (!rank) {
-		shared_window_name(file->name);
-		fd = shared_window_create(file->name, size);
-		file->made = fd >= 0;
-	}
-	if (real_MPI_Bcast(file, sizeof(*file), BYTE, 0, comm))
-		file->made = 0;
-	return rank && file->made ? shared_window_open(file->name) : fd;
-}
-
-/* 1: all ranks have it. They decide alike. */
-static int map_shared(struct making *m, int rank, uint64_t size)
-{
-	struct shared_file file = {.made = 0};
-	int fd = open_shared(&file, rank, size, m->comm), all;
-
-	m->memory = take_addresses(size);
-	m->mapped = size;
-	if (m->memory)
-		crossing_mark(m->memory, size);
-	if (fd < 0 || !m->memory || shared_window_map(fd, m->memory, size))
-		m->memory = NULL;
-	all = all_have(m->memory != NULL, m->comm);
-	if (!rank && file.made)
-		raw(SYS_unlink, file.name);
-	if (fd >= 0)
-		raw(SYS_close, fd);
-	if (!all && m->memory)
-		raw(SYS_munmap, m->memory, size);
-	return all;
-}
-
-/* What is wrong the library reports. */
-static uint64_t sum_of(const struct share *shares, int size)
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < size; i++) {
-		if (shares[i].size < 0 || shares[i].unit <= 0)
-			return 0;
-		sum += shares[i].size;
-	}
-	return (sum + 4096) & ~4095ul;
-}
-
-static void *base_of(const void *memory, const int64_t *sizes, int rank)
-{
-	const char *base = memory;
-
-	for (int i = 0; i < rank; i++)
-		base += sizes[i];
-	return (void *)base;
-}
-
-static int make_shared(struct making *m, const struct share *shares, int rank, int size,
-	MPI_Info info, void *base, MPI_Win *win)
-{
-	struct mpi_window *w;
-	int r;
-
-	m->base = m->memory;
-	for (int i = 0; i < rank; i++)
-		m->base = (char *)m->base + shares[i].size;
-	r = m->unit > INT_MAX
-		    ? real_MPI_Win_create_c(m->base, m->bytes, m->unit, info, m->comm, &m->real)
-		    : real_MPI_Win_create(
-			      m->base, m->bytes, (int)m->unit, info, m->comm, &m->real);
-	if (!r)
-		r = make_ours(m, win);
-	w = r ? NULL : window_of(*win);
-	if (!w)
-		return r;
-	for (int i = 0; i < size; i++) {
-		w->sizes[i] = shares[i].size;
-		w->units[i] = shares[i].unit;
-	}
-	w->shared = m->mapped;
-	__atomic_add_fetch(&mpi_messages.shared_windows, 1, __ATOMIC_RELAXED);
-	*(void **)base = w->base;
-	return 0;
-}
-
-/* 1: it has been made, or not, as *result says; 0: it is the library's to make. */
-static int share(struct making *m, MPI_Info info, void *base, MPI_Win *win, int *result)
-{
-	struct share own = {m->bytes, m->unit}, *shares;
-	int rank = 0, size = 0, is;
-	uint64_t sum = 0;
-
-	real_MPI_Comm_rank(m->comm, &rank);
-	real_MPI_Comm_size(m->comm, &size);
-	shares = malloc(size * sizeof(*shares));
-	if (!all_have(shares != NULL, m->comm)) {
-		free(shares);
-		return 0;
-	}
-	if (!real_MPI_Allgather(&own, sizeof(own), BYTE, shares, sizeof(own), BYTE, m->comm))
-		sum = sum_of(shares, size);
-	is = sum && map_shared(m, rank, sum);
-	if (is)
-		*result = make_shared(m, shares, rank, size, info, base, win);
-	free(shares);
-	return is;
-}
-
-static int is_alone(MPI_Comm comm)
+static int is_shared_by_several(MPI_Comm comm)
 {
 	int size = 0;
 
-	return !real_MPI_Comm_size(comm, &size) && size == 1;
-}
-
-/* The same. */
-static int allocate_ours(struct making *m, MPI_Info info, void *base, MPI_Win *win, int *result)
-{
-	if (m->comm == MPI_KIND_NULL(MPI_COMM) || !is_ours(m))
-		return 0;
-	if (!is_alone(m->comm))
-		return share(m, info, base, win, result);
-	*result = allocate_and_make(m, info, base, win);
-	return 1;
+	return comm == MPI_KIND_NULL(MPI_COMM) || real_MPI_Comm_size(comm, &size) || size != 1;
 }
 
 BY_HAND(MPI_Win_allocate_shared,
@@ -562,8 +401,8 @@ int body_MPI_Win_allocate_shared(
 		.unit = unit};
 	int r;
 
-	if (allocate_ours(&m, info, base, win, &r))
-		return r;
+	if (!is_shared_by_several(comm) && is_ours(&m))
+		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate_shared(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(INDEX_MPI_Win_allocate_shared, m.real, win);
 }
@@ -580,44 +419,31 @@ int body_MPI_Win_allocate_shared_c(
 		.unit = unit};
 	int r;
 
-	if (allocate_ours(&m, info, base, win, &r))
-		return r;
+	if (!is_shared_by_several(comm) && is_ours(&m))
+		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate_shared_c(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(INDEX_MPI_Win_allocate_shared_c, m.real, win);
 }
 
-/* Which rank's part is asked for: of MPI_PROC_NULL the first that is not empty. -1: what the library is to answer, which does not know the
- * window to be of that flavor. */
-static int part_of(const struct mpi_window *w, int rank)
+/* One rank's window, which the real library does not know to be of that flavor. */
+static const struct mpi_window *own_shared(MPI_Win win, int rank)
 {
-	if (!w || w->flavor != FLAVOR_SHARED)
-		return -1;
-	if (rank != MPI_PROC_NULL)
-		return rank >= 0 && rank < w->size ? rank : -1;
-	for (rank = 0; w->shared && rank < w->size - 1 && !w->sizes[rank];)
-		rank++;
-	return rank;
-}
+	const struct mpi_window *w = window_of(win);
 
-static void describe_part(
-	const struct mpi_window *w, int rank, MPI_Aint *size, int64_t *unit, void *base)
-{
-	*size = w->shared ? w->sizes[rank] : w->bytes;
-	*unit = w->shared ? w->units[rank] : w->large_unit;
-	*(void **)base = w->shared ? base_of(w->memory, w->sizes, rank) : w->base;
+	return w && w->flavor == FLAVOR_SHARED && (rank == 0 || rank == MPI_PROC_NULL) ? w
+										       : NULL;
 }
 
 BY_HAND(MPI_Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base));
 int body_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base)
 {
-	const struct mpi_window *w = window_of(win);
-	int part = part_of(w, rank);
-	int64_t its;
+	const struct mpi_window *w = own_shared(win, rank);
 
-	if (part < 0)
+	if (!w)
 		return real_MPI_Win_shared_query(win, rank, size, unit, base);
-	describe_part(w, part, size, &its, base);
-	*unit = (int)its;
+	*size = w->bytes;
+	*unit = w->unit;
+	*(void **)base = w->base;
 	return 0;
 }
 
@@ -626,12 +452,13 @@ BY_HAND(MPI_Win_shared_query_c,
 int body_MPI_Win_shared_query_c(
 	MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *unit, void *base)
 {
-	const struct mpi_window *w = window_of(win);
-	int part = part_of(w, rank);
+	const struct mpi_window *w = own_shared(win, rank);
 
-	if (part < 0)
+	if (!w)
 		return real_MPI_Win_shared_query_c(win, rank, size, unit, base);
-	describe_part(w, part, size, unit, base);
+	*size = w->bytes;
+	*unit = w->large_unit;
+	*(void **)base = w->base;
 	return 0;
 }
 
@@ -672,8 +499,6 @@ static int free_window(struct mpi_object *o, struct mpi_window *w)
 	receive_greetings(w);
 	real_MPI_Comm_free(&w->comm);
 	object_drop(o);
-	if (w->shared)
-		__atomic_sub_fetch(&mpi_messages.shared_windows, 1, __ATOMIC_RELAXED);
 	drop_window(w);
 	__atomic_sub_fetch(&windows_now, 1, __ATOMIC_RELAXED);
 	return 0;

@@ -159,12 +159,10 @@ static void await_end(struct checkpoint_work *w)
  * killed. */
 #define LONGER_NS 2000000000ull
 
-enum { LOWER_LOOK, LOWER_TAKE, LOWER_SHARED_PARTS }; /* of LOWER_MESSAGES */
-
-static int order_messages(struct checkpoint_work *w, struct process *p, unsigned what)
+static int order_messages(struct checkpoint_work *w, struct process *p, bool take)
 {
-	static const struct lower_transfer none[LOWER_SHARED_PARTS];
-	uint64_t patience_ns = what ? w->request->drain_ns : ALONE_LIMIT_NS;
+	static const struct lower_transfer none;
+	uint64_t patience_ns = take ? w->request->drain_ns : ALONE_LIMIT_NS;
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + patience_ns;
 	uint64_t devices_ns = p->lower->patience_ns;
 	bool late;
@@ -173,7 +171,7 @@ static int order_messages(struct checkpoint_work *w, struct process *p, unsigned
 	p->lower->look = look_whether_wanted;
 	p->lower->look_arg = w;
 	p->lower->patience_ns = patience_ns + LONGER_NS;
-	r = lower_order(p, LOWER_MESSAGES, none, what, limit, w->e);
+	r = lower_order(p, LOWER_MESSAGES, &none, take, limit, w->e);
 	p->lower->look = NULL;
 	p->lower->patience_ns = devices_ns;
 	if (!r)
@@ -184,13 +182,13 @@ static int order_messages(struct checkpoint_work *w, struct process *p, unsigned
 	return r;
 }
 
-static int query_messages(struct checkpoint_work *w, unsigned what)
+static int query_messages(struct checkpoint_work *w, bool take)
 {
 	struct process *p = find_process(w);
 
 	if (!p || !p->lower || p->lower->state != RECORDS_UP)
 		return 0;
-	return order_messages(w, p, what) || mpi_gate_read(&w->gate, w->e) ? -1 : 0;
+	return order_messages(w, p, take) || mpi_gate_read(&w->gate, w->e) ? -1 : 0;
 }
 
 static bool is_drained(const struct checkpoint_work *w)
@@ -217,14 +215,14 @@ static int drain_alone(struct checkpoint_work *w)
 	if (say_sent(w) || mpi_gate_set_meeting(&w->gate, w->gate.m.meeting + 1, w->e))
 		return -1;
 	do {
-		if (checkpoint_given_up(w, w->e) || query_messages(w, LOWER_LOOK))
+		if (checkpoint_given_up(w, w->e) || query_messages(w, false))
 			return -1;
 		if (w->gate.m.synchronous && !is_drained(w))
 			return err_with(w->e, ERR_TRY_AGAIN,
 				"process %d has sent a message by MPI_Ssend that it has not "
 				"asked for",
 				w->gate.pid);
-		if (query_messages(w, LOWER_TAKE))
+		if (query_messages(w, true))
 			return -1;
 		if (!is_drained(w) && clock_ns(CLOCK_MONOTONIC) > limit)
 			return err_set(w->e, 0,
@@ -245,10 +243,7 @@ int checkpoint_drain(struct checkpoint_work *w)
 	if (say_sent(w))
 		return -1;
 	while ((answer = hear_answer(w)) > ANSWER_GO)
-		if (query_messages(w, answer == ANSWER_TAKE ? LOWER_TAKE : LOWER_LOOK) ||
-			say_drained(w))
+		if (query_messages(w, answer == ANSWER_TAKE) || say_drained(w))
 			return -1;
-	if (answer != ANSWER_GO)
-		return -1;
-	return w->gate.m.shared_windows ? query_messages(w, LOWER_SHARED_PARTS) : 0;
+	return answer == ANSWER_GO ? 0 : -1;
 }

@@ -1,8 +1,8 @@
 /*
  * mpi_windows.c - windows of each kind, reached in epochs of each kind, round after round, with locks, epochs and
  * operations that last over several calls. Each round checks what it finds. Prints "ready" after the first one, and
- * "ok" at the end, when there is a file "go" or SIGUSR1 came. With "begun", "flushing" or "polling" it does something
- * else before that.
+ * "ok" at the end, when there is a file "go" or SIGUSR1 came. With "begun", "flushing", "polling" or "shared" it does
+ * something else before that.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -315,72 +315,21 @@ static void make_and_free(int round)
 	MPI_Win_free(&window);
 }
 
-/* ---- memory that ranks share ---- */
-
-enum { PART = 3000 }; /* of the first rank; others have more, but the second one has none */
-
-static int *own_part;
-static MPI_Win shared;
-static MPI_Request into_neighbour = MPI_REQUEST_NULL;
-
-static int count_of(int of)
+/* Of all ranks, which no checkpoint can save. */
+static void share_memory(void)
 {
-	return of == 1 ? 0 : PART * (of + 1);
-}
+	int *memory;
+	MPI_Win window;
 
-static int *part_of(int of)
-{
-	int *part = NULL, unit = 0;
-	MPI_Aint bytes = -1;
-
-	MPI_Win_shared_query(shared, of, &bytes, &unit, &part);
-	CHECK(bytes == (MPI_Aint)(count_of(of < 0 ? 0 : of) * sizeof(int)));
-	CHECK(unit == (int)sizeof(int));
-	return part;
-}
-
-static void make_shared(void)
-{
-	int *flavor = NULL, flag = 0;
-
-	MPI_Win_allocate_shared(count_of(rank) * sizeof(int), sizeof(int), MPI_INFO_NULL,
-		MPI_COMM_WORLD, &own_part, &shared);
-	MPI_Win_get_attr(shared, MPI_WIN_CREATE_FLAVOR, &flavor, &flag);
-	CHECK(flag && *flavor == MPI_WIN_FLAVOR_SHARED);
-	CHECK(part_of(rank) == own_part && part_of(MPI_PROC_NULL) == part_of(0));
-	CHECK(size == 2 || part_of(size - 1) >= part_of(0) + PART);
-}
-
-/* Plain loads and stores; what is there stays from one round to the next one. A message is received into the memory of
- * the first rank by the last one, which may be under way between rounds. */
-static void share(int round)
-{
-	int *first = part_of(0), sum = 0;
-
-	MPI_Wait(&into_neighbour, MPI_STATUS_IGNORE);
-	MPI_Win_fence(0, shared);
-	CHECK(round == 1 || first[0] == round - 1);
-	for (int of = 0; of < size; of++)
-		for (int i = 1, *part = part_of(of); i < count_of(of); i++)
-			CHECK(round == 1 || part[i] == of * 1000 + round - 1 + i);
-	MPI_Win_fence(0, shared);
-	for (int i = 1; i < count_of(rank); i++)
-		own_part[i] = rank * 1000 + round + i;
-	MPI_Win_fence(0, shared);
-	if (size > 2 && rank == 1)
-		MPI_Get(&sum, 1, MPI_INT, 2, 7, 1, MPI_INT, shared);
-	MPI_Win_fence(0, shared);
-	CHECK(!sum || sum == 2000 + round + 7);
-	if (rank == size - 1)
-		MPI_Irecv(first, 1, MPI_INT, 0, 99, MPI_COMM_WORLD, &into_neighbour);
-	if (!rank)
-		MPI_Send(&round, 1, MPI_INT, size - 1, 99, MPI_COMM_WORLD);
-}
-
-static void free_shared(void)
-{
-	MPI_Wait(&into_neighbour, MPI_STATUS_IGNORE);
-	MPI_Win_free(&shared);
+	MPI_Win_allocate_shared(
+		sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+	MPI_Win_fence(0, window);
+	*memory = rank;
+	MPI_Win_fence(0, window);
+	MPI_Win_lock_all(0, window);
+	MPI_Win_sync(window);
+	MPI_Win_unlock_all(window);
+	MPI_Win_free(&window);
 }
 
 /* ---- what is under way while no rank calls MPI ---- */
@@ -544,6 +493,8 @@ static void begin_with(int argc, char **argv)
 		begin_and_sleep(what[0] == 'f', argc > 2 ? atoi(argv[2]) : 1);
 	if (!strcmp(what, "polling"))
 		look_by_requests();
+	if (!strcmp(what, "shared"))
+		share_memory();
 }
 
 int main(int argc, char **argv)
@@ -556,7 +507,6 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	begin_with(argc, argv);
 	make_all();
-	make_shared();
 	for (int round = 1; on; round++) {
 		the_round = round;
 		ask();
@@ -566,7 +516,6 @@ int main(int argc, char **argv)
 		in_lasting_epoch(round);
 		attach(round);
 		make_and_free(round);
-		share(round);
 		show_round(round);
 		on = !told_to_end && access("go", F_OK);
 		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -575,7 +524,6 @@ int main(int argc, char **argv)
 			fflush(stdout);
 		}
 	}
-	free_shared();
 	free_all();
 	MPI_Finalize();
 	printf("ok\n");
