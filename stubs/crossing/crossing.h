@@ -66,8 +66,6 @@ void crossing_open(void);
 
 /* Libraries of the lower half see the environment as the program has it now. */
 void crossing_environment(void);
-/* What lies there is the lower half's, whatever maps it: it is in no image. */
-void crossing_mark(void *start, uint64_t size);
 /* The launcher's connection (PMI_FD) is the lower half's from now on. */
 void crossing_connection(void);
 /* From now on other processes may ask this one, by @name, for what it shares (shared/share.h). 0 or

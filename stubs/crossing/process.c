@@ -201,11 +201,6 @@ void crossing_connection(void)
 	busy_end(mask);
 }
 
-void crossing_mark(void *start, uint64_t size)
-{
-	process_get()->table->core->mark((uintptr_t)start, size);
-}
-
 int crossing_share(const uint8_t name[SHARE_NAME])
 {
 	struct process *p = process_get();

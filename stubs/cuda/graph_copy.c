@@ -99,7 +99,7 @@ int body_cuGraphConditionalHandleCreate(
 	uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags)
 {
 	struct object *whole = whole_graph(graph_argument(CUDA_GRAPH, graph));
-	const struct graph_handle h = {context, value, flags};
+	const struct graph_handle h = {context ? context : current_context(), value, flags};
 	int r = graph_call(INDEX_cuGraphConditionalHandleCreate,
 		WORDS(WORD(handle), WORD(graph), WORD(context), value, flags));
 
