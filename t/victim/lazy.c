@@ -23,6 +23,9 @@ struct area {
 
 static struct area areas[THREADS];
 
+/* Held while an area has a hole: a mapping that another thread makes could land there. */
+static pthread_mutex_t holes = PTHREAD_MUTEX_INITIALIZER;
+
 void victim_hurt(void)
 {
 	areas[1].at[1000 * PAGE + 5] ^= 1;
@@ -71,14 +74,17 @@ static void copy_by_kernel(struct area *a, size_t from, size_t to)
 static void swap(struct area *a, size_t one, size_t other, size_t count)
 {
 	const int how = MREMAP_MAYMOVE | MREMAP_FIXED;
-	char *aside = victim_anon(count * PAGE);
+	char *aside;
 	uint64_t held;
 
+	pthread_mutex_lock(&holes);
+	aside = victim_anon(count * PAGE);
 	MUST(mremap(a->at + one * PAGE, count * PAGE, count * PAGE, how, aside) == aside);
 	MUST(mremap(a->at + other * PAGE, count * PAGE, count * PAGE, how,
 		     a->at + one * PAGE) != MAP_FAILED);
 	MUST(mremap(aside, count * PAGE, count * PAGE, how, a->at + other * PAGE) !=
 		MAP_FAILED);
+	pthread_mutex_unlock(&holes);
 	for (size_t i = 0; i < count; i++) {
 		held = a->holds[one + i];
 		a->holds[one + i] = a->holds[other + i];
@@ -90,9 +96,11 @@ static void map_anew(struct area *a, size_t first, size_t count)
 {
 	void *at = a->at + first * PAGE;
 
+	pthread_mutex_lock(&holes);
 	MUST(!munmap(at, count * PAGE));
 	MUST(mmap(at, count * PAGE, PROT_READ | PROT_WRITE,
 		     MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == at);
+	pthread_mutex_unlock(&holes);
 	forget(a, first, count);
 }
 
