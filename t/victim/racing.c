@@ -64,11 +64,14 @@ static bool advance(struct racer *r, const struct region *g, size_t page)
 	return true;
 }
 
+/* The last round begins after the stop has been asked for, and so sees what was changed before. */
 static void *race(void *arg)
 {
 	struct racer *r = arg;
+	bool last = false;
 
-	while (!*stop && !r->wrong) {
+	while (!last && !r->wrong) {
+		last = *stop;
 		for (size_t i = 0; i < sizeof(r->regions) / sizeof(r->regions[0]); i++)
 			for (size_t k = 0; k < r->regions[i].pages && !r->wrong; k++)
 				r->wrong = !advance(r, &r->regions[i], k);
