@@ -15,7 +15,7 @@ split() { # FOLDER-OF-DRIVER COMMAND...
 	LD_AUDIT=$audit LD_LIBRARY_PATH=$1 TRECR_TEST_SPLIT=1 "${@:2}" 2>&1
 }
 
-for program in exits compute callbacks threads signals forks lookup unseen memory; do
+for program in exits compute callbacks threads signals steps forks lookup unseen memory; do
 	is "$(natively "$sim" "$split/$program")" "done" "$program works natively"
 	is "$(split "$sim" "$split/$program" | grep -vE '^trecr: (cuGetExportTable|CUPTI):')" "done" \
 		"$program works with a lower half"

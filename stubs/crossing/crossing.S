@@ -8,7 +8,9 @@
  *
  * A signal may come between any two instructions, and its handler may cross too, or leave by
  * longjmp. So an entry is reserved before it is filled and given back after it is emptied; and
- * on return the entry is recognised by its stack pointer, past any that were left behind.
+ * on return the entry is recognised by its stack pointer, past any that were left behind. An
+ * entry that is reserved but not filled has the stack pointer of an earlier call, by which a
+ * handler would take it for one that was left behind: signals_entry puts the right one there.
  *
  * A thread may also be stopped for a checkpoint between any two instructions, and resume over
  * another lower half: what is the lower half's is fetched after the entry is complete, and gone
@@ -26,14 +28,26 @@
 	.hidden crossing_upper_slot_offset, crossing_call_upper
 	.hidden crossing_callback_functions, crossing_function_targets, output_before_call, output_print_kept
 
+	/* Where an entry is reserved and not complete, for each use of MAKE_ENTRY: from the popq on to the
+	 * instruction that completes it. */
+	.section .rodata
+	.balign 4
+reserved:
+	.text
+
 /* An entry of the thread's side stack, at rax: the caller's return address goes there. */
 .macro MAKE_ENTRY
 	addq $ENTRY_SIZE, THREAD_TOP(%r10)
+.Lreserved\@:
 	popq (%rax)
 	UNWIND_POPPED
 	mov %rbx, ENTRY_RBX(%rax)
+.Lcompleted\@:
 	mov %rsp, ENTRY_RSP(%rax)
 	mov %r10, %rbx
+	.pushsection .rodata
+	.long .Lreserved\@ - reserved, .Lcompleted\@ - reserved
+	.popsection
 	UNWIND_ENTRY
 .endm
 
@@ -174,6 +188,9 @@ on_lower_thread:
 	jz \slow
 	cmp THREAD_LIMIT(%r10), %rax
 	jae \slow
+	/* On an alternate signal stack, or no longer: addresses alone do not tell. */
+	cmpq $0, THREAD_SIGNAL_STACK(%r10)
+	jne \slow
 	/* The newest entry's frame lies above ours: it has not been left behind. */
 	cmp %rsp, ENTRY_RSP-ENTRY_SIZE(%rax)
 	ja \enter
@@ -298,6 +315,52 @@ crossing_callback:
 	jmp *(%r10)
 	.cfi_endproc
 	.size crossing_callback, . - crossing_callback
+
+	/*
+	 * Every handler of the program begins here: it completes an entry that was interrupted between its
+	 * being reserved and filled. Of several signals that come at once, the kernel lets the last handler run
+	 * first, with the others interrupted at their first instruction: up to `entered`, rdx leads to the
+	 * context of what was interrupted, so that such a chain can be followed.
+	 */
+	.globl signals_entry
+	.hidden signals_entry, signals_handler
+	.type signals_entry, @function
+signals_entry:
+	.cfi_startproc
+	mov %rdx, %rcx
+1:	mov CONTEXT_RIP(%rcx), %rax
+	lea signals_entry(%rip), %r8
+	mov %rax, %r9
+	sub %r8, %r9
+	cmp $entered - signals_entry, %r9
+	jae 2f
+	mov CONTEXT_RDX(%rcx), %rcx
+	jmp 1b
+2:	lea reserved(%rip), %r8
+	sub %r8, %rax
+	lea reserved_end(%rip), %r10
+3:	movslq (%r8), %r9
+	cmp %r9, %rax
+	jl 4f
+	movslq 4(%r8), %r9
+	cmp %r9, %rax
+	jg 4f
+	/* (It is the stack pointer of before or after the popq: no frame lies in between.) */
+	mov CONTEXT_RSP(%rcx), %r11
+	mov CONTEXT_RAX(%rcx), %rax
+	mov %r11, ENTRY_RSP(%rax)
+	jmp entered
+4:	add $8, %r8
+	cmp %r10, %r8
+	jb 3b
+entered:
+	jmp signals_handler
+	.cfi_endproc
+	.size signals_entry, . - signals_entry
+
+	.section .rodata
+reserved_end:
+	.text
 
 	/* Functions for the lower half to call, each standing for one of the upper half. */
 	.balign 16

@@ -3,8 +3,8 @@
  *
  * A handler may come while the thread is in the lower half, on its FS base; upper code there
  * would take the lower libc's thread for its own. So every handler is entered through
- * signals_handler, which sees to the upper FS base and puts the lower one back. The kernel is
- * notified of it at the one place where the program's libc calls rt_sigaction, and handlers that
+ * signals_entry (crossing.S) and signals_handler, which sees to the upper FS base and puts the
+ * lower one back. The kernel is notified of it at the one place where the program's libc calls rt_sigaction, and handlers that
  * were set before the lower half came are taken over. The program sees its own handlers when it
  * asks.
  *
@@ -12,9 +12,11 @@
  */
 #include <link.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include "bringup/site.h"
 #include "shared/raw.h"
@@ -26,6 +28,11 @@
 /* Of linux/membarrier.h, which not every libc's headers come with. */
 #define MEMBARRIER_SYNC_CORE          (1 << 5)
 #define MEMBARRIER_REGISTER_SYNC_CORE (1 << 6)
+
+_Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_RDX]) == CONTEXT_RDX, "");
+_Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_RAX]) == CONTEXT_RAX, "");
+_Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]) == CONTEXT_RSP, "");
+_Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP]) == CONTEXT_RIP, "");
 
 /* As the kernel has it. */
 struct action {
@@ -55,22 +62,83 @@ HIDDEN void signals_restore(uint64_t mask)
 	raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8); /* cannot fail */
 }
 
-static void signals_handler(int signal, siginfo_t *info, void *context)
+/* crossing.S: what the kernel is told. */
+extern HIDDEN char signals_entry[];
+HIDDEN void signals_handler(int signal, siginfo_t *info, void *context);
+
+static int64_t
+	current_offset; /* of crossing_current from the upper FS base; 0: not known yet */
+
+/* Where the record of the thread at @fs, an upper FS base, is kept. NULL: the thread has no storage of the
+ * libc's, whose first word is its own address. */
+static struct crossing_thread **current_at(uint64_t fs)
+{
+	if (!current_offset || !fs || *(uint64_t *)fs != fs)
+		return NULL;
+	return (struct crossing_thread **)(fs + current_offset);
+}
+
+/* The stack of the handler of @context, whose frame is at @frame, when it is an alternate one. */
+static void note_signal_stack(
+	struct crossing_thread *t, const ucontext_t *context, uint64_t frame)
+{
+	uint64_t stack = (uintptr_t)context->uc_stack.ss_sp, size = context->uc_stack.ss_size;
+
+	if (frame - stack >= size)
+		return;
+	t->signal_stack_end = stack + size;
+	t->signal_stack = stack;
+}
+
+/*
+ * Call @handler, with the thread of @t, which may be NULL, on its upper FS base. In a child of fork that comes
+ * back from the handler, the calls that were interrupted go on as natively; others get no lower half.
+ */
+static void call_handler(handler_function *handler, int signal, siginfo_t *info, void *context,
+	struct crossing_thread *t)
+{
+	struct crossing_thread **current;
+	struct crossing_entry *top = t ? t->top : NULL;
+	struct crossing_head head;
+	uint64_t stack, end;
+
+	if (!top) {
+		handler(signal, info, context);
+		return;
+	}
+	head = t->head;
+	stack = t->signal_stack;
+	end = t->signal_stack_end;
+	note_signal_stack(t, context, (uintptr_t)&stack);
+	handler(signal, info, context);
+	t->signal_stack = stack;
+	t->signal_stack_end = end;
+	if (t->top)
+		return;
+	t->head = head;
+	t->top = top;
+	current = current_at(head.upper_fs);
+	if (current && *current == t)
+		*current = NULL;
+}
+
+void signals_handler(int signal, siginfo_t *info, void *context)
 {
 	handler_function *handler =
 		(handler_function *)__atomic_load_n(&actions[signal].handler, __ATOMIC_ACQUIRE);
 	uint64_t fs = raw_read_fs();
-	struct crossing_thread *t;
+	struct crossing_thread *t, **current;
 
 	if (!in_lower_window(fs)) {
-		handler(signal, info, context);
+		current = current_at(fs);
+		call_handler(handler, signal, info, context, current ? *current : NULL);
 		return;
 	}
 	t = *(struct crossing_thread **)(fs + crossing_upper_slot_offset);
 	if (!t)
 		return; /* a thread of the lower half: only its libc's own signals come here */
 	raw_write_fs(t->head.upper_fs);
-	handler(signal, info, context);
+	call_handler(handler, signal, info, context, t);
 	raw_write_fs(fs);
 }
 
@@ -101,14 +169,14 @@ static long set_action(int signal, const struct action *new, struct action *old)
 			__atomic_store_n(
 				&actions[signal].handler, new->handler, __ATOMIC_RELEASE);
 			actions[signal] = *new;
-			ours.handler = (void *)signals_handler;
+			ours.handler = (void *)signals_entry;
 			ours.flags |= SA_SIGINFO;
 		}
 	}
 	r = rt_sigaction(signal, new ? &ours : NULL, old);
 	if (raw_failed(r)) {
 		actions[signal] = before;
-	} else if (old && old->handler == (void *)signals_handler) {
+	} else if (old && old->handler == (void *)signals_entry) {
 		old->handler = before.handler;
 		old->flags = (old->flags & ~(uint64_t)SA_SIGINFO) | (before.flags & SA_SIGINFO);
 	}
@@ -270,7 +338,7 @@ static void take_over_handler(int signal)
 	struct action action;
 
 	if (raw_failed(rt_sigaction(signal, NULL, &action)) || !is_function(action.handler) ||
-		action.handler == (void *)signals_handler)
+		action.handler == (void *)signals_entry)
 		return;
 	set_action(signal, &action, NULL); /* was accepted before */
 }
@@ -289,6 +357,7 @@ HIDDEN int signals_take_over(void)
 	}
 	for (int signal = 1; signal < SIGNALS; signal++)
 		take_over_handler(signal);
+	current_offset = (char *)&crossing_current - (char *)raw_read_fs();
 	done = 1;
 	return 0;
 }

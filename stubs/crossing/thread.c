@@ -166,6 +166,10 @@ static struct crossing_thread *attach_thread(void)
 {
 	struct crossing_thread *t;
 
+	if (crossing_current) { /* of the parent of fork */
+		crossing_current = NULL;
+		pthread_setspecific(key, NULL);
+	}
 	if (process_bring_up() < 0)
 		return NULL;
 	t = make_record();
@@ -188,33 +192,47 @@ HIDDEN struct outcome crossing_first(const void *slot)
 	uint64_t mask = busy_begin();
 	struct crossing_thread *t = crossing_current;
 
-	if (!t)
+	/* A handler may have come first, and this be a child that it has forked. */
+	if (!t || !t->top)
 		t = attach_thread();
 	busy_end(mask);
 	return t ? (struct outcome){t, 0} : refused_outcome(slot);
 }
 
-/*
- * Drop entries of calls that were left by longjmp: their frames lie below the caller's
- * stack pointer @sp. On a signal stack addresses say nothing; nothing is dropped there.
- */
-static void drop_left_behind(struct crossing_thread *t, uint64_t sp)
+/* Whether @sp, of a caller, lies on an alternate signal stack. */
+static int on_signal_stack(const struct crossing_thread *t, uint64_t sp)
 {
 	stack_t alternate;
 
-	if (raw_failed(raw(SYS_sigaltstack, 0, &alternate)) || alternate.ss_flags & SS_ONSTACK)
+	if (t->signal_stack)
+		return sp - t->signal_stack <= t->signal_stack_end - t->signal_stack;
+	/* Handlers that signals.c knows nothing of. */
+	return raw_failed(raw(SYS_sigaltstack, 0, &alternate)) ||
+	       alternate.ss_flags & SS_ONSTACK;
+}
+
+/*
+ * Drop entries of calls that were left by longjmp: their frames lie below the caller's
+ * stack pointer @sp, or on a signal stack that has been left. On a signal stack addresses
+ * say nothing; nothing is dropped there. Handlers do not see it halfway: none of them drops
+ * what is not left behind for this caller, too.
+ */
+static void drop_left_behind(struct crossing_thread *t, uint64_t sp)
+{
+	uint64_t stack = t->signal_stack, end = t->signal_stack_end;
+
+	if (on_signal_stack(t, sp))
 		return;
-	while (t->top > t->base && t->top[-1].rsp <= sp)
+	while (t->top > t->base &&
+		(t->top[-1].rsp <= sp || (stack && t->top[-1].rsp - stack <= end - stack)))
 		t->top--;
+	t->signal_stack = 0;
 }
 
 HIDDEN struct outcome crossing_nested(struct crossing_thread *t, uint64_t sp, const void *slot)
 {
-	if (!t->top) { /* wiped by a fork */
-		crossing_current = NULL;
-		pthread_setspecific(key, NULL);
+	if (!t->top) /* wiped by a fork */
 		return crossing_first(slot);
-	}
 	drop_left_behind(t, sp);
 	if (t->top == t->limit) {
 		raw_complain("calls nested too deeply");

@@ -6,19 +6,26 @@
 #define STUBS_CROSSING_THREAD_H
 
 /* Offsets of struct crossing_thread for the assembly. */
-#define THREAD_LOWER_FS 0
-#define THREAD_UPPER_FS 8
-#define THREAD_TOP      16
-#define THREAD_ORIGINAL 24
-#define THREAD_WORDS    32
-#define THREAD_BASE     4096
-#define THREAD_LIMIT    4104
+#define THREAD_LOWER_FS     0
+#define THREAD_UPPER_FS     8
+#define THREAD_TOP          16
+#define THREAD_ORIGINAL     24
+#define THREAD_WORDS        32
+#define THREAD_SIGNAL_STACK 224
+#define THREAD_BASE         4096
+#define THREAD_LIMIT        4104
 
 #define CROSSING_WORDS 19
 
 #define ENTRY_SIZE 24
 #define ENTRY_RBX  8
 #define ENTRY_RSP  16
+
+/* Registers in what the kernel hands a handler (ucontext_t). */
+#define CONTEXT_RDX 136
+#define CONTEXT_RAX 144
+#define CONTEXT_RSP 160
+#define CONTEXT_RIP 168
 
 /* Thunks there are: 16 bytes of code each. Programs that make functions as they run (closures
  * of interpreters) have many. */
@@ -55,7 +62,10 @@ struct crossing_thread {
 	struct lower_parked *parked;
 	uint64_t destructor_rounds;
 	struct crossing_thread *next, *previous; /* all of the process */
-	uint8_t wiped[4096 - 72 - 8 * CROSSING_WORDS];
+	/* The alternate signal stack that the innermost handler runs on, from its lowest address to its end; 0 when
+	 * there is none. It is still here when the handler has left by longjmp. */
+	uint64_t signal_stack, signal_stack_end;
+	uint8_t wiped[4096 - 88 - 8 * CROSSING_WORDS];
 
 	struct crossing_entry *base; /* &entries[0] */
 	struct crossing_entry *limit;
@@ -67,6 +77,7 @@ _Static_assert(offsetof(struct crossing_thread, head.upper_fs) == THREAD_UPPER_F
 _Static_assert(offsetof(struct crossing_thread, top) == THREAD_TOP, "");
 _Static_assert(offsetof(struct crossing_thread, original) == THREAD_ORIGINAL, "");
 _Static_assert(offsetof(struct crossing_thread, words) == THREAD_WORDS, "");
+_Static_assert(offsetof(struct crossing_thread, signal_stack) == THREAD_SIGNAL_STACK, "");
 _Static_assert(offsetof(struct crossing_thread, base) == THREAD_BASE, "");
 _Static_assert(offsetof(struct crossing_thread, limit) == THREAD_LIMIT, "");
 _Static_assert(sizeof(struct crossing_entry) == ENTRY_SIZE, "");

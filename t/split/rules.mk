@@ -4,7 +4,8 @@ SPLIT_CFLAGS = -std=gnu11 $(WARN) -O1 -g -pthread -I$(O)/stubs/gen
 SIM := $(O)/t/sim/libcuda.so.1
 ECHO := $(O)/t/sim/echo/libcuda.so.1
 LARGE := $(O)/t/sim/large/libcuda.so.1
-SIM_CFLAGS = $(SPLIT_CFLAGS) -fPIC -mfsgsbase
+# Signal handlers call it: what is thread-local must not be allocated at first use, as malloc may be under way.
+SIM_CFLAGS = $(SPLIT_CFLAGS) -fPIC -mfsgsbase -ftls-model=initial-exec
 SIM_LINK = -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs
 SIM_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard t/sim/*.c)) $(O)/t/sim/procs.o \
 	$(O)/t/sim/cuda.procs.o
