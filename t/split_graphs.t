@@ -52,6 +52,11 @@ scenario "conditional nodes, undisturbed" all_turns "$split/conditional"
 scenario "conditional nodes, over three restarts" three_restarts "$split/conditional"
 scenario "conditional nodes, with checkpoints on the way" run_on_turns "$split/conditional"
 
+# What they allocate has its addresses, and its contents where the program holds it.
+scenario "graphs that allocate, undisturbed" all_turns "$split/graph_memory"
+scenario "graphs that allocate, over three restarts" three_restarts "$split/graph_memory"
+scenario "graphs that allocate, with checkpoints on the way" run_on_turns "$split/graph_memory"
+
 # refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
 refused() {
 	arena "$1"
@@ -68,8 +73,6 @@ refused() {
 	sweep 2 >/dev/null
 }
 
-refused allocation "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
-refused allocating "it holds a CUDA graph with a node that allocates memory, which cannot be restored"
 export SIM_MACHINE_FILE=$scratch/machine
 echo "handles_from 5" >"$SIM_MACHINE_FILE"
 refused handle "it holds a CUDA graph with a node that is conditional, which cannot be restored"

@@ -405,6 +405,8 @@ static void take_nodes(const struct graph_record *g)
 
 		if (n->object)
 			n->object->real = n->made;
+		if (n->memory)
+			n->memory->node = n->made;
 		for (uint64_t j = 0; j < n->inner_count; j++)
 			take_nodes(n->inner[j]);
 	}

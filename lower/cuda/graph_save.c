@@ -169,6 +169,18 @@ static int save_flags(struct graph_saved *saved)
 
 /* ---- all of them ---- */
 
+/* Nodes that allocate or free are empty ones here. */
+static void mark_memory(const struct graph_record *g, const struct graph_state *state)
+{
+	for (uint64_t i = 0; i < g->count; i++) {
+		struct graph_memory_node *m = state->memory_nodes;
+
+		while (m && m->node != g->nodes[i].real)
+			m = m->next;
+		g->nodes[i].memory = m;
+	}
+}
+
 static int save_graph(struct cuda_state *s, struct object *o)
 {
 	const struct graph_state *state = graph_state(o);
@@ -186,6 +198,7 @@ static int save_graph(struct cuda_state *s, struct object *o)
 		graph_find_contexts(s, saved->graph))
 		return -1;
 	mark_disabled(saved->graph, state);
+	mark_memory(saved->graph, state);
 	saved->next = s->graphs;
 	s->graphs = saved;
 	return agent_check_wanted();

@@ -247,6 +247,9 @@ struct cuda_state {
 	/* Graphs as of the last checkpoint: graph.h. */
 	struct graph_saved *graphs;
 	struct graph_chunk *graph_chunks;
+	/* What nodes of graphs allocate; and the most of it, in use and in all: of each device. */
+	struct graph_memory *graph_memory;
+	uint64_t graph_memory_high[CUDA_DEVICES][2];
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

@@ -53,6 +53,24 @@ struct graph_conditional {
 	void *graphs[]; /* as the program holds them; of a graph of ours: real */
 };
 
+/* Memory that nodes of graphs allocate and free: an allocation of ours (stubs/cuda/graph_memory.c). */
+struct graph_memory {
+	struct graph_memory *next;
+	struct graph_allocation params;
+	uint64_t id;         /* of the struct mmu_allocation */
+	uint32_t references; /* of graphs and executables */
+	uint32_t live;       /* a launch has allocated it, and nothing has freed it since */
+	uint64_t launched;   /* what uses it may still be running */
+};
+
+/* A node of a graph that allocates or frees: an empty one for the driver. */
+struct graph_memory_node {
+	struct graph_memory_node *next;
+	void *node; /* real; of an executable: NULL */
+	struct graph_memory *memory;
+	uint64_t frees;
+};
+
 /* What struct object.value of a graph, executable or not, leads to. */
 struct graph_state {
 	struct graph_state *next; /* of those to be freed */
@@ -71,6 +89,7 @@ struct graph_state {
 	struct graph_handle *handles;
 	uint64_t handle_count, handle_bytes;
 	struct graph_conditional *conditionals, *update_conditionals;
+	struct graph_memory_node *memory_nodes;
 	/* Of an executable: real graphs. */
 	void *snapshot;  /* its nodes stand for the nodes of the origin */
 	void *update;    /* of the same shape, with the parameters as of an update; NULL */
@@ -137,6 +156,7 @@ struct graph_node {
 	uint64_t function_of_kernel; /* the handle is a kernel, and the node has its function */
 	union graph_params params;
 	struct graph_conditional *conditional;
+	struct graph_memory_node *memory;
 	/* The graphs inside: a child, or those of a conditional node. */
 	struct graph_record **inner;
 	uint64_t inner_count;

@@ -79,4 +79,17 @@ union graph_params {
 	void *event;
 };
 
+/* CUDA_MEM_ALLOC_NODE_PARAMS */
+struct graph_allocation {
+	uint32_t kind, handle_types, location, device; /* CUmemPoolProps from here */
+	uint64_t security, largest;
+	uint16_t usage;
+	uint8_t reserved[54]; /* to here */
+	const struct {
+		uint32_t location, device, flags;
+	} *access;
+	uint64_t access_count, size, address;
+};
+_Static_assert(sizeof(struct graph_allocation) == 120, "");
+
 #endif

@@ -82,6 +82,7 @@ struct node_params {
 			int ownership;
 		} child;
 		struct conditional_node conditional;
+		struct graph_allocation allocation;
 		struct {
 			uint32_t flags, reserved;
 			void *context;
@@ -193,6 +194,17 @@ int body_cuGraphKernelNodeGetParams_v2(void *node, struct kernel_node *params);
 int body_cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *params);
 int body_cuGraphExecKernelNodeSetParams_v2(
 	void *graph, void *node, const struct kernel_node *params);
+int body_cuGraphAddMemAllocNode(
+	void **node, void *graph, void *const *dependencies, size_t count, struct graph_allocation *params);
+int body_cuGraphAddMemFreeNode(
+	void **node, void *graph, void *const *dependencies, size_t count, uint64_t address);
+int body_cuGraphMemAllocNodeGetParams(void *node, struct graph_allocation *params);
+int body_cuGraphMemFreeNodeGetParams(void *node, uint64_t *address);
+int body_cuGraphNodeGetType(void *node, int *type);
+STUB_HIDDEN int inner_cuGraphLaunch(void *executable, void *stream);
+STUB_HIDDEN int inner_cuGraphLaunch_ptsz(void *executable, void *stream);
+int body_cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value);
+int body_cuDeviceSetGraphMemAttribute(int device, int attribute, const uint64_t *value);
 int body_cuGraphAddMemcpyNode(void **node, void *graph, void *const *dependencies, size_t count,
 	const struct graph_memcpy *params, void *context);
 int body_cuGraphMemcpyNodeGetParams(void *node, struct graph_memcpy *params);
@@ -245,6 +257,13 @@ REAL(cuGraphExecHostNodeSetParams);
 REAL(cuGraphAddNode);
 REAL(cuGraphAddNode_v2);
 REAL(cuGraphNodeSetParams);
+REAL(cuGraphAddMemAllocNode);
+REAL(cuGraphAddMemFreeNode);
+REAL(cuGraphMemAllocNodeGetParams);
+REAL(cuGraphMemFreeNodeGetParams);
+REAL(cuGraphNodeGetType);
+REAL(cuDeviceGetGraphMemAttribute);
+REAL(cuDeviceSetGraphMemAttribute);
 REAL(cuGraphExecNodeSetParams);
 
 REAL(cuDevicePrimaryCtxRetain);

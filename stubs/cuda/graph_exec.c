@@ -269,6 +269,8 @@ STUB_HIDDEN void graph_follow(
 	if (is_update ? exchange_parameters(state, words, from)
 		      : change_node(state, index, words))
 		graph_lose(o, GRAPH_NO_UPDATE);
+	if (is_update && from && graph_memory_take(state, from))
+		graph_lose(o, GRAPH_NO_UPDATE);
 	if (from && from->flags & CUDA_OBJECT_LOST)
 		graph_lose(o, graph_state(from)->reason);
 }
@@ -303,6 +305,8 @@ STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph)
 	}
 	state->origin = graph;
 	state->origin_sequence = graph->sequence;
+	if (graph_memory_take(state, graph))
+		graph_lose(o, GRAPH_NO_UPDATE);
 	if (graph->flags & CUDA_OBJECT_LOST) {
 		graph_lose(o, graph_state(graph)->reason);
 		return;

@@ -262,6 +262,13 @@ struct given {
 	struct graph_memcpy copy;
 };
 
+static int graph_has_memory(void *graph)
+{
+	const struct object *o = graph_argument(CUDA_GRAPH, graph);
+
+	return o && o->kind == CUDA_GRAPH && !is_dead(o->real) && graph_state(o)->memory_nodes;
+}
+
 static int lower_first(void **handle, void *given)
 {
 	*handle = object_real(given);
@@ -286,7 +293,8 @@ static int lower_params(struct node_params *p, struct given *given)
 		given->copy = p->params.memcpy.copy;
 		return arrays_lower_copy(&p->params.memcpy.copy);
 	case GRAPH_CHILD:
-		return lower_first(&p->params.child.graph, given->first);
+		return graph_has_memory(given->first) ? CUDA_ERROR_NOT_SUPPORTED
+						       : lower_first(&p->params.child.graph, given->first);
 	case GRAPH_WAIT_EVENT:
 	case GRAPH_EVENT_RECORD:
 		return lower_first(&p->params.event, given->first);
@@ -344,12 +352,28 @@ static void note_added(struct node_params *p, void *node, void *graph)
 			&p->params.conditional, graph_argument(CUDA_GRAPH_NODE, node), whole);
 }
 
+static int is_of_memory(const struct node_params *p)
+{
+	return p && (p->type == GRAPH_ALLOCATION || p->type == GRAPH_FREE);
+}
+
+static int add_memory_node(void **node, void *graph, void *const *dependencies, const void *edges, size_t count,
+	struct node_params *p)
+{
+	return p->type == GRAPH_FREE
+		       ? graph_add_free(node, graph, dependencies, edges, count, p->params.words[0])
+		       : graph_add_allocation(node, graph, dependencies, edges, count, &p->params.allocation);
+}
+
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,
 	struct node_params *params)
 {
 	struct given given;
-	int r = lower_params(params, &given);
+	int r;
 
+	if (is_of_memory(params))
+		return add_memory_node(node, graph, dependencies, NULL, count, params);
+	r = lower_params(params, &given);
 	if (!r)
 		r = graph_call(
 			INDEX_cuGraphAddNode, WORDS(WORD(node), WORD(graph), WORD(dependencies),
@@ -364,8 +388,11 @@ int body_cuGraphAddNode_v2(void **node, void *graph, void *const *dependencies,
 	const void *edges, size_t count, struct node_params *params)
 {
 	struct given given;
-	int r = lower_params(params, &given);
+	int r;
 
+	if (is_of_memory(params))
+		return add_memory_node(node, graph, dependencies, edges, count, params);
+	r = lower_params(params, &given);
 	if (!r)
 		r = graph_call(INDEX_cuGraphAddNode_v2,
 			WORDS(WORD(node), WORD(graph), WORD(dependencies), WORD(edges), count,

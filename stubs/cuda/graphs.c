@@ -342,8 +342,10 @@ static int destroy_graph_object(struct graph_call *c)
 	o->real = real;
 	if (r)
 		return r;
-	if (o->kind == CUDA_GRAPH_NODE)
+	if (o->kind == CUDA_GRAPH_NODE) {
 		forget_pairs(real);
+		graph_memory_node_gone(part_of, real);
+	}
 	if (o->kind == CUDA_GRAPH_EXEC)
 		graph_exec_gone(graph_state(o));
 	object_kill(o);
@@ -402,15 +404,33 @@ static int go_down(struct graph_call *c)
 	return r;
 }
 
+static struct object *child_of(const struct graph_call *c)
+{
+	const struct call_param *last = &c->info->params[c->info->param_count - 1];
+
+	return c->info - cuda_info == INDEX_cuGraphAddChildGraphNode
+		       ? graph_argument(CUDA_GRAPH, (void *)c->given[last->word])
+		       : NULL;
+}
+
+/* As the driver has it, memory that nodes allocate is one graph's and one executable's. */
+static int would_share_memory(const struct graph_call *c)
+{
+	const struct object *graph = child_of(c);
+
+	if (c->info - cuda_info == INDEX_cuGraphClone)
+		graph = find_object(c, CUDA_GRAPH);
+	if (graph)
+		return graph_state(graph)->memory_nodes != NULL;
+	return c->info->class == API_CREATE && c->info->params[0].object == CUDA_GRAPH_EXEC &&
+	       graph_memory_is_held(find_object(c, CUDA_GRAPH));
+}
+
 /* A child with what cannot be restored hands that on. */
 static void child_added(const struct graph_call *c)
 {
-	const struct call_param *last = &c->info->params[c->info->param_count - 1];
-	struct object *child;
+	const struct object *child = child_of(c);
 
-	if (c->info - cuda_info != INDEX_cuGraphAddChildGraphNode)
-		return;
-	child = graph_argument(CUDA_GRAPH, (void *)c->given[last->word]);
 	if (child && child->flags & CUDA_OBJECT_LOST)
 		graph_lose(find_object(c, CUDA_GRAPH), graph_state(child)->reason);
 }
@@ -422,7 +442,7 @@ STUB_HIDDEN int graph_call(unsigned index, const uint64_t *arguments)
 
 	if (!state_usable())
 		return cuda_call_down(index, arguments); /* which will say why not */
-	r = lower_call(&c);
+	r = would_share_memory(&c) ? CUDA_ERROR_NOT_SUPPORTED : lower_call(&c);
 	if (!r)
 		r = go_down(&c);
 	if (!r)

@@ -58,6 +58,19 @@ STUB_HIDDEN void graph_free_conditionals(struct graph_conditional **list);
 STUB_HIDDEN void *graph_copy_snapshot(struct graph_state *state, const struct object *graph);
 STUB_HIDDEN void *graph_copy_update(struct graph_state *state, const struct object *graph);
 
+/* graph_memory.c. Nodes that allocate and free: as the calls that add them; @edges may be NULL. */
+STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *dependencies, const void *edges,
+	size_t count, struct graph_allocation *params);
+STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependencies, const void *edges,
+	size_t count, uint64_t address);
+/* A node of @graph, which may be NULL, has been destroyed; the graph or executable of @state has been. */
+STUB_HIDDEN void graph_memory_node_gone(struct object *graph, const void *node);
+STUB_HIDDEN void graph_memory_gone(struct graph_state *state);
+/* @graph, which may be NULL, allocates memory, and has an executable, which has that. */
+STUB_HIDDEN int graph_memory_is_held(const struct object *graph);
+/* The executable of @state uses the memory of @graph, too. 0 or -1. */
+STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object *graph);
+
 /* graph_exec.c. @o has just been instantiated from @graph, which may be NULL: not known. */
 STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph);
 /* A call that has changed an executable graph, with real handles. */

@@ -329,6 +329,17 @@ void memory_give(struct memory_state *s, struct mmu_allocation *a)
 	mmu_free(&s->mmu, &memory_driver, a);
 }
 
+int memory_is_of_graph(uint64_t address)
+{
+	struct memory_state *s = memory_lock(0);
+	const struct mmu_allocation *a = s ? mmu_find(&s->mmu, address) : NULL;
+	int is = a && a->address == address && a->flags & MEMORY_OF_GRAPH;
+
+	if (s)
+		memory_unlock(s);
+	return is;
+}
+
 int memory_free(uint64_t address)
 {
 	struct memory_state *s = memory_lock(0);

@@ -45,11 +45,21 @@ STUB_HIDDEN int memory_allocate(
  * is nothing of ours. */
 STUB_HIDDEN int memory_free(uint64_t address);
 
+STUB_HIDDEN int memory_is_of_graph(uint64_t address);
+
 /* The live allocation at exactly @address, which is pending from now on; NULL: there is none.
  */
 STUB_HIDDEN struct mmu_allocation *memory_claim(struct memory_state *s, uint64_t address);
 /* What was claimed, when nothing uses it any more. */
 STUB_HIDDEN void memory_give(struct memory_state *s, struct mmu_allocation *allocation);
+
+/* In the flags of an allocation: of nodes of graphs (graph_memory.c), which have it again at their next launch. */
+#define MEMORY_OF_GRAPH (1u << 31)
+/* The program frees it: what is at exactly @address. 0 or an error. */
+STUB_HIDDEN int graph_memory_freed(uint64_t address);
+/* On a stream that is being captured; @device is where memory shall be. */
+STUB_HIDDEN int graph_capture_allocation(uint64_t *address, size_t size, int device, void *stream);
+STUB_HIDDEN int graph_capture_free(uint64_t address, void *stream);
 
 /* pool.c. Memory that streams are done with, or all of it after waiting (@wait). */
 STUB_HIDDEN void memory_collect(struct memory_state *s, int wait);

@@ -307,6 +307,7 @@ static void free_graph(struct graph_state *state)
 		block_free(state->handles, state->handle_bytes);
 	graph_free_conditionals(&state->conditionals);
 	graph_free_conditionals(&state->update_conditionals);
+	graph_memory_gone(state);
 	block_free(state, sizeof(*state));
 }
 

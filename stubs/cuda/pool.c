@@ -376,11 +376,13 @@ static int pool_alloc(uint64_t *address, size_t size, struct memory_pool *pool, 
 
 int body_cuMemAllocAsync(uint64_t *address, size_t size, void *stream)
 {
-	int capturing, r = ask_capturing(stream, &capturing);
+	int capturing, device, r = ask_capturing(stream, &capturing);
 
+	if (!r && capturing)
+		r = device_of(stream, &device);
 	if (r)
 		return r;
-	return capturing ? real_cuMemAllocAsync(address, size, stream)
+	return capturing ? graph_capture_allocation(address, size, device, stream)
 			 : pool_alloc(address, size, NULL, stream);
 }
 
@@ -395,9 +397,7 @@ int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, voi
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!capturing)
 		return pool_alloc(address, size, p, stream);
-	if (!p->real)
-		r = real_cuDeviceGetDefaultMemPool(&p->real, p->device);
-	return r ? r : real_cuMemAllocFromPoolAsync(address, size, p->real, stream);
+	return graph_capture_allocation(address, size, p->device, stream);
 }
 
 /* ---- freeing ---- */
@@ -469,7 +469,11 @@ int body_cuMemFreeAsync(uint64_t address, void *stream)
 	if (r)
 		return r;
 	/* A graph can free only what it, or another graph, has allocated. */
-	if (capturing || free_ours(address, stream, context, &r))
+	if (capturing)
+		return graph_capture_free(address, stream);
+	if (memory_is_of_graph(address))
+		return graph_memory_freed(address);
+	if (free_ours(address, stream, context, &r))
 		return CUDA_ERROR_INVALID_VALUE;
 	return r;
 }

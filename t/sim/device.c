@@ -105,6 +105,7 @@ SIM_EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
 SIM_EXPORT int cuCtxEnablePeerAccess(void *peer, unsigned flags);
 SIM_EXPORT int cuCtxDisablePeerAccess(void *peer);
 SIM_EXPORT int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value);
+SIM_EXPORT int cuDeviceSetGraphMemAttribute(int device, int attribute, const uint64_t *value);
 SIM_EXPORT int cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,
 	void *remaining, unsigned flags, unsigned least);
 
@@ -601,6 +602,12 @@ int cuCtxDisablePeerAccess(void *peer)
 {
 	SIM_ENTER();
 	return change_peer(peer, 0, __func__);
+}
+
+int cuDeviceSetGraphMemAttribute(int device, int attribute, const uint64_t *value)
+{
+	SIM_ENTER();
+	return *value || !(attribute & 1) ? SIM_INVALID_VALUE : 0;
 }
 
 int cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *value)

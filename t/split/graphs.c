@@ -492,26 +492,6 @@ static void turn_edged(void)
 
 /* ---- what cannot be restored ---- */
 
-static void hold_allocation(void)
-{
-	uint64_t params[15] = {0};
-	void *graph, *node;
-
-	OK(cuGraphCreate(&graph, 0));
-	OK(cuGraphAddMemAllocNode(&node, graph, NULL, 0, params));
-}
-
-static void hold_allocating_executable(void)
-{
-	uint64_t params[15] = {0};
-	void *graph, *node, *executable;
-
-	OK(cuGraphCreate(&graph, 0));
-	OK(cuGraphAddMemAllocNode(&node, graph, NULL, 0, params));
-	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
-	OK(cuGraphDestroy(graph));
-}
-
 /* On a driver that does not number them from 1 on. */
 static void hold_handle(void)
 {
@@ -563,8 +543,6 @@ static const struct {
 	const char *name;
 	void (*hold)(void);
 } strange[] = {
-	{"allocation", hold_allocation},
-	{"allocating", hold_allocating_executable},
 	{"handle", hold_handle},
 	{"user", hold_user_object},
 	{"freed", hold_freed},
