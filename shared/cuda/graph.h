@@ -59,7 +59,7 @@ struct graph_memory {
 	struct graph_allocation params;
 	uint64_t id;         /* of the struct mmu_allocation */
 	uint32_t references; /* of graphs and executables */
-	uint32_t live;       /* a launch has allocated it, and nothing has freed it since */
+	uint32_t live;       /* not 0: a launch has allocated it, and nothing has freed it since */
 	uint64_t launched;   /* what uses it may still be running */
 };
 
@@ -68,7 +68,8 @@ struct graph_memory_node {
 	struct graph_memory_node *next;
 	void *node; /* real; of an executable: NULL */
 	struct graph_memory *memory;
-	uint64_t frees;
+	uint64_t size;          /* that it allocates */
+	uint32_t frees, reused; /* it frees; another node that depends on it has the memory */
 };
 
 /* What struct object.value of a graph, executable or not, leads to. */

@@ -155,14 +155,14 @@ STUB_HIDDEN int graph_memory_freed(uint64_t address)
 
 /* ---- nodes ---- */
 
-static int add_to(struct graph_state *state, void *node, struct graph_memory *m, int frees)
+static int add_to(struct graph_state *state, void *node, struct graph_memory *m, uint64_t size, int frees)
 {
 	struct graph_memory_node *n = block_new(sizeof(*n));
 	uint64_t mask;
 
 	if (!n)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*n = (struct graph_memory_node){.node = node, .memory = m, .frees = frees};
+	*n = (struct graph_memory_node){.node = node, .memory = m, .size = size, .frees = frees};
 	mask = state_lock();
 	n->next = state->memory_nodes;
 	__atomic_store_n(&state->memory_nodes, n, __ATOMIC_RELEASE);
@@ -218,9 +218,9 @@ static const struct graph_memory_node *find_node(const void *handle)
 }
 
 /* After the empty node has been added to @graph as the real @node. */
-static int node_added(struct object *graph, void *node, struct graph_memory *m, int frees)
+static int node_added(struct object *graph, void *node, struct graph_memory *m, uint64_t size, int frees)
 {
-	int r = graph ? add_to(graph_state(graph), node, m, frees) : CUDA_ERROR_OUT_OF_MEMORY;
+	int r = graph ? add_to(graph_state(graph), node, m, size, frees) : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (r)
 		drop_memory(m);
@@ -235,7 +235,7 @@ static int may_have(const struct object *graph)
 
 /* A node for @m, of which a reference comes with it. */
 static int add_node(void **node, void *graph, void *const *dependencies, const void *edges, size_t count,
-	struct graph_memory *m, int frees)
+	struct graph_memory *m, uint64_t size, int frees)
 {
 	struct object *whole = graph_argument(CUDA_GRAPH, graph);
 	struct node_params empty = {.type = GRAPH_EMPTY};
@@ -249,7 +249,76 @@ static int add_node(void **node, void *graph, void *const *dependencies, const v
 		drop_memory(m);
 		return r;
 	}
-	return node_added(whole, graph_argument(CUDA_GRAPH_NODE, *node)->real, m, frees);
+	return node_added(whole, graph_argument(CUDA_GRAPH_NODE, *node)->real, m, size, frees);
+}
+
+/* ---- memory that a node before has freed ---- */
+
+#define NODES_BEFORE 256 /* that are looked at */
+
+struct before {
+	void *nodes[NODES_BEFORE];
+	size_t count;
+};
+
+static int add_before(struct before *b, void *node)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (b->nodes[i] == node)
+			return 0;
+	if (b->count == NODES_BEFORE)
+		return -1;
+	b->nodes[b->count++] = node;
+	return 0;
+}
+
+static struct graph_memory *take_freed(struct graph_state *state, const void *node, const struct graph_allocation *p)
+{
+	for (struct graph_memory_node *n = state->memory_nodes; n; n = n->next) {
+		struct graph_memory *m = n->memory;
+
+		if (n->node != node || !n->frees || n->reused || m->params.size < p->size ||
+			m->params.device != p->device)
+			continue;
+		n->reused = 1;
+		refer(m);
+		return m;
+	}
+	return NULL;
+}
+
+/* As the driver has it, a node gets the address of what nodes have freed that it depends on. NULL: there is
+ * none, or it is too far away. */
+static struct graph_memory *freed_before(
+	struct object *graph, void *const *dependencies, size_t count, const struct graph_allocation *p)
+{
+	struct graph_memory *m = NULL;
+	struct before b;
+	int full = 0;
+
+	b.count = 0;
+	if (!graph_state(graph)->memory_nodes)
+		return NULL;
+	for (size_t i = 0; i < count && !full; i++)
+		full = add_before(&b, object_real(dependencies[i]));
+	for (size_t i = 0; i < b.count && !m && !full; i++) {
+		void *list[NODES_BEFORE];
+		size_t n = NODES_BEFORE;
+
+		m = take_freed(graph_state(graph), b.nodes[i], p);
+		if (m || DOWN(cuGraphNodeGetDependencies, WORD(b.nodes[i]), WORD(list), WORD(&n)))
+			break;
+		for (size_t j = 0; j < n && j < NODES_BEFORE && !full; j++)
+			full = add_before(&b, list[j]);
+	}
+	return m;
+}
+
+static int find_room(struct object *graph, void *const *dependencies, size_t count, const struct graph_allocation *p,
+	struct graph_memory **m)
+{
+	*m = graph && graph->kind == CUDA_GRAPH ? freed_before(graph, dependencies, count, p) : NULL;
+	return *m ? 0 : new_memory(p, m);
 }
 
 STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *dependencies, const void *edges,
@@ -260,11 +329,11 @@ STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *depe
 
 	if (!node || !params || !is_supported(params))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = new_memory(params, &m);
+	r = find_room(graph_argument(CUDA_GRAPH, graph), dependencies, count, params, &m);
 	if (r)
 		return r;
 	params->address = m->params.address;
-	return add_node(node, graph, dependencies, edges, count, m, 0);
+	return add_node(node, graph, dependencies, edges, count, m, params->size, 0);
 }
 
 STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependencies, const void *edges,
@@ -275,7 +344,7 @@ STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependenci
 	if (!node || !m)
 		return CUDA_ERROR_INVALID_VALUE;
 	refer(m);
-	return add_node(node, graph, dependencies, edges, count, m, 1);
+	return add_node(node, graph, dependencies, edges, count, m, 0, 1);
 }
 
 int body_cuGraphAddMemAllocNode(
@@ -297,6 +366,7 @@ int body_cuGraphMemAllocNodeGetParams(void *node, struct graph_allocation *param
 	if (!n || n->frees || !params)
 		return CUDA_ERROR_INVALID_VALUE;
 	*params = n->memory->params;
+	params->size = n->size;
 	return 0;
 }
 
@@ -322,66 +392,91 @@ int body_cuGraphNodeGetType(void *node, int *type)
 
 /* ---- captures ---- */
 
-/* Put an empty node behind what @stream has captured so far. */
-static int capture_node(void *stream, struct graph_memory *m, int frees)
-{
-	void *graph = NULL, *const *dependencies = NULL, *node = NULL;
-	void *real = object_real(stream);
+struct capture {
+	void *stream, *graph, *const *dependencies; /* real */
+	size_t count;
 	struct object *whole;
+};
+
+static int ask_capture(struct capture *c, void *stream)
+{
 	uint64_t id = 0;
-	size_t count = 0;
 	int status = 0, r;
 
-	r = DOWN(cuStreamGetCaptureInfo_v2, WORD(real), WORD(&status), WORD(&id), WORD(&graph), WORD(&dependencies),
-		WORD(&count));
-	if (!r && status != ACTIVE)
-		r = CUDA_ERROR_INVALID_VALUE;
+	*c = (struct capture){.stream = object_real(stream)};
+	r = DOWN(cuStreamGetCaptureInfo_v2, WORD(c->stream), WORD(&status), WORD(&id), WORD(&c->graph),
+		WORD(&c->dependencies), WORD(&c->count));
+	if (r || status != ACTIVE)
+		return r ? r : CUDA_ERROR_INVALID_VALUE;
+	c->whole = object_find(CUDA_GRAPH, c->graph);
+	if (c->whole)
+		return 0;
+	c->whole = graph_object(c->graph);
+	if (!c->whole)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	graph_state(c->whole)->capturing = (uint64_t)stream + 1;
+	return 0;
+}
+
+/* Put an empty node behind what the stream has captured so far. */
+static int capture_node(const struct capture *c, struct graph_memory *m, uint64_t size, int frees)
+{
+	void *node = NULL;
+	int r = DOWN(cuGraphAddEmptyNode, WORD(&node), WORD(c->graph), WORD(c->dependencies), c->count);
+
 	if (!r)
-		r = DOWN(cuGraphAddEmptyNode, WORD(&node), WORD(graph), WORD(dependencies), count);
-	if (!r)
-		r = DOWN(cuStreamUpdateCaptureDependencies, WORD(real), WORD(&node), 1, SET);
+		r = DOWN(cuStreamUpdateCaptureDependencies, WORD(c->stream), WORD(&node), 1, SET);
 	if (r) {
 		drop_memory(m);
 		return r;
 	}
-	whole = object_find(CUDA_GRAPH, graph);
-	if (!whole) {
-		whole = graph_object(graph);
-		if (whole)
-			graph_state(whole)->capturing = (uint64_t)stream + 1;
-	}
-	return node_added(whole, node, m, frees);
+	return node_added(c->whole, node, m, size, frees);
+}
+
+/* Memory may be mapped meanwhile: it is no work that could be captured. */
+static int find_room_in_capture(const struct capture *c, const struct graph_allocation *p, struct graph_memory **m)
+{
+	int mode = RELAXED, r = DOWN(cuThreadExchangeStreamCaptureMode, WORD(&mode));
+
+	if (r)
+		return r;
+	r = find_room(c->whole, c->dependencies, c->count, p, m);
+	DOWN(cuThreadExchangeStreamCaptureMode, WORD(&mode)); /* as it did before */
+	return r;
 }
 
 int graph_capture_allocation(uint64_t *address, size_t size, int device, void *stream)
 {
 	const struct graph_allocation p = {
 		.kind = PINNED, .location = LOCATION_DEVICE, .device = device, .size = size};
-	int mode = RELAXED, r;
-	struct graph_memory *m;
+	struct graph_memory *m = NULL;
+	struct capture c;
+	int r;
 
 	if (!address || !is_supported(&p))
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Memory may be mapped meanwhile: it is no work that could be captured. */
-	r = DOWN(cuThreadExchangeStreamCaptureMode, WORD(&mode));
-	if (r)
-		return r;
-	r = new_memory(&p, &m);
-	DOWN(cuThreadExchangeStreamCaptureMode, WORD(&mode)); /* as it did before */
+	r = ask_capture(&c, stream);
+	if (!r)
+		r = find_room_in_capture(&c, &p, &m);
 	if (r)
 		return r;
 	*address = m->params.address;
-	return capture_node(stream, m, 0);
+	return capture_node(&c, m, size, 0);
 }
 
 int graph_capture_free(uint64_t address, void *stream)
 {
 	struct graph_memory *m = find_memory(address);
+	struct capture c;
+	int r;
 
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
+	r = ask_capture(&c, stream);
+	if (r)
+		return r;
 	refer(m);
-	return capture_node(stream, m, 1);
+	return capture_node(&c, m, 0, 1);
 }
 
 /* ---- executable graphs ---- */
@@ -399,7 +494,7 @@ STUB_HIDDEN int graph_memory_is_held(const struct object *graph)
 STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object *graph)
 {
 	for (const struct graph_memory_node *n = graph_state(graph)->memory_nodes; n; n = n->next) {
-		if (add_to(state, NULL, n->memory, n->frees))
+		if (add_to(state, NULL, n->memory, n->size, n->frees))
 			return -1;
 		refer(n->memory);
 	}
@@ -407,28 +502,30 @@ STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object
 }
 
 /* Without a free in between, memory cannot be allocated twice. */
-static int may_launch(const struct graph_memory_node *list, int frees_first)
+static int may_launch(const struct graph_memory_node *list)
 {
 	for (const struct graph_memory_node *n = list; n; n = n->next)
-		if (!n->frees && !frees_first && n->memory->live)
+		if (!n->frees && n->memory->live)
 			return 0;
 	return 1;
 }
 
-static void launched(struct graph_memory_node *list)
+/* Several nodes may have had the memory one after the other. */
+static void launched(struct graph_memory_node *list, int auto_free)
 {
 	uint64_t mask = state_lock();
 
 	for (struct graph_memory_node *n = list; n; n = n->next) {
 		n->memory->launched = 1;
-		if (!n->frees)
-			n->memory->live = 1;
+		if (!n->frees && auto_free)
+			n->memory->live = 0;
 	}
+	for (struct graph_memory_node *n = list; n; n = n->next)
+		n->memory->live += !n->frees;
 	for (struct graph_memory_node *n = list; n; n = n->next)
 		note_high(n->memory->params.device);
 	for (struct graph_memory_node *n = list; n; n = n->next)
-		if (n->frees)
-			n->memory->live = 0;
+		n->memory->live -= n->frees && n->memory->live;
 	state_unlock(mask);
 }
 
@@ -450,11 +547,11 @@ static int launch_with_memory(unsigned index, const struct object *o, void *stre
 		return r;
 	if (status)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!may_launch(list, flags & AUTO_FREE))
+	if (!(flags & AUTO_FREE) && !may_launch(list))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = launch(o->real, stream);
 	if (!r)
-		launched(list);
+		launched(list, flags & AUTO_FREE);
 	return r;
 }
 

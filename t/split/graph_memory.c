@@ -28,7 +28,7 @@ static void *context, *stream, *scale;
 static CUdeviceptr results[3];
 static unsigned turn;
 
-static void *built, *built_exec, *takes, *frees;
+static void *built, *built_exec, *takes, *again, *frees;
 static CUdeviceptr built_address;
 static void *captured_exec;
 static CUdeviceptr captured_address;
@@ -68,24 +68,29 @@ static uint64_t attribute(int which)
 
 /* ---- nodes ---- */
 
-static void *add_allocation(void *graph, CUdeviceptr *address)
+static void *add_allocation(void *graph, void *after, size_t size, CUdeviceptr *address)
 {
-	struct graph_allocation p = {.kind = 1, .location = 1, .size = BYTES};
+	struct graph_allocation p = {.kind = 1, .location = 1, .size = size};
 	void *node = NULL;
 
-	OK(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &p));
+	OK(cuGraphAddMemAllocNode(&node, graph, &after, after != NULL, &p));
 	*address = p.address;
+	return node;
+}
+
+static void *add_set_of(void *graph, void *after, CUdeviceptr address, uint32_t value, size_t count)
+{
+	const struct graph_memset m = {
+		.address = address, .value = value, .element = 4, .width = count, .height = 1};
+	void *node = NULL;
+
+	OK(cuGraphAddMemsetNode(&node, graph, &after, 1, &m, context));
 	return node;
 }
 
 static void *add_set(void *graph, void *after, CUdeviceptr address, uint32_t value)
 {
-	const struct graph_memset m = {
-		.address = address, .value = value, .element = 4, .width = COUNT, .height = 1};
-	void *node = NULL;
-
-	OK(cuGraphAddMemsetNode(&node, graph, &after, 1, &m, context));
-	return node;
+	return add_set_of(graph, after, address, value, COUNT);
 }
 
 static void *add_copy(void *graph, void *after, CUdeviceptr to, CUdeviceptr from)
@@ -116,13 +121,19 @@ static void *add_scale(void *graph, void *after, CUdeviceptr address, uint64_t b
 
 static void make_built(void)
 {
+	CUdeviceptr address;
 	void *node;
 
 	OK(cuGraphCreate(&built, 0));
-	takes = add_allocation(built, &built_address);
+	takes = add_allocation(built, NULL, BYTES, &built_address);
 	node = add_set(built, takes, built_address, 7);
 	node = add_scale(built, node, built_address, 3, 1);
 	node = add_copy(built, node, results[0], built_address);
+	OK(cuGraphAddMemFreeNode(&node, built, &node, 1, built_address));
+	/* It has the same address, as it depends on the free. */
+	again = add_allocation(built, node, BYTES / 2, &address);
+	CHECK(address == built_address, "at %lx, not %lx", address, built_address);
+	node = add_set_of(built, again, address, 1, COUNT / 2);
 	OK(cuGraphAddMemFreeNode(&frees, built, &node, 1, built_address));
 	OK(cuGraphInstantiateWithFlags(&built_exec, built, 0));
 }
@@ -143,6 +154,8 @@ static void check_built(void)
 	OK(cuGraphMemFreeNodeGetParams(frees, &freed));
 	CHECK(p.address == built_address && p.size == BYTES && freed == built_address, "at %lx and %lx", p.address,
 		freed);
+	OK(cuGraphMemAllocNodeGetParams(again, &p));
+	CHECK(p.address == built_address && p.size == BYTES / 2, "%lu bytes at %lx", p.size, p.address);
 	CHECK(cuGraphMemAllocNodeGetParams(frees, &p) == INVALID_VALUE, "a free is an allocation");
 	CHECK(cuGraphClone(&other, built) == NOT_SUPPORTED, "cloned");
 	CHECK(cuGraphInstantiateWithFlags(&other, built, 0) == NOT_SUPPORTED, "instantiated twice");
@@ -175,13 +188,13 @@ static void make_left(void)
 	void *graph, *node;
 
 	OK(cuGraphCreate(&left, 0));
-	node = add_allocation(left, &left_address);
+	node = add_allocation(left, NULL, BYTES, &left_address);
 	add_set(left, node, left_address, 5);
 	OK(cuGraphInstantiateWithFlags(&left_exec, left, 0));
 	run(left_exec);
 
 	OK(cuGraphCreate(&graph, 0));
-	node = add_allocation(graph, &auto_address);
+	node = add_allocation(graph, NULL, BYTES, &auto_address);
 	add_set(graph, node, auto_address, 6);
 	OK(cuGraphInstantiateWithFlags(&auto_exec, graph, AUTO_FREE));
 	OK(cuGraphDestroy(graph));
@@ -211,7 +224,7 @@ static void make_survivor(void)
 	void *graph, *executable, *node;
 
 	OK(cuGraphCreate(&graph, 0));
-	node = add_allocation(graph, &survivor);
+	node = add_allocation(graph, NULL, BYTES, &survivor);
 	add_set(graph, node, survivor, 11);
 	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
 	run(executable);
@@ -227,7 +240,7 @@ static void come_and_go(void)
 	void *graph, *executable, *node;
 
 	OK(cuGraphCreate(&graph, 0));
-	node = add_allocation(graph, &address);
+	node = add_allocation(graph, NULL, BYTES, &address);
 	OK(cuGraphAddMemFreeNode(&node, graph, &node, 1, address));
 	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
 	CHECK(attribute(RESERVED) - before == BYTES, "%lu bytes, with %lu before", attribute(RESERVED), before);
