@@ -364,7 +364,8 @@ for how in leveldb redis postgresql mariadb influxdb; do
 	finish
 	is "$(tail -n 1 out)" ok "and the program finds them as they were" || explain
 	is "$(find set -name '*aside*' | sort | xargs)" \
-		"set/000007.ldb.trecr-aside set/later/MANIFEST-000002.trecr-aside" "what came later is moved aside"
+		"set/000007.ldb.trecr-aside set/later.trecr-aside" "what came later is moved aside"
+	is "$(cat set/later.trecr-aside/MANIFEST-000002)" now "a directory as a whole"
 	like "$(cat restart.err)" "/set/000007.ldb was not there at the checkpoint; it is now .*/set/000007.ldb.trecr-aside" \
 		"and is named"
 	like "$(cat restart.err)" "/set/large was not saved and has been changed since the checkpoint" \
@@ -574,10 +575,15 @@ sweep >/dev/null
 arena own
 RUN_FLAGS=--save-dirs=one
 launch python3 "$scratch/asked.py" && checkpoint && ended
-cp -r ck/latest/ one/copy && echo 1 >one/pid && : >one/later
-trecr-restart -D --pidfile one/pid -d one/new one/copy </dev/null >one/out 2>one/err
-is "$? $(cat one/pid) $(find one -name '*aside*')" "0 $(cat one/out) one/later.trecr-aside" \
-	"a restart leaves its own files in such a directory, and moves others aside" || explain one/err
+mkdir -p one/in/in one/sub/made one/apart/in && : >one/apart/in/file && cp -r ck/latest/ one/in/copy
+echo 1 >one/pid && : >one/later && : >one/in/later
+trecr-restart -D --pidfile one/pid -d one/new one/in/copy </dev/null >one/out 2>one/in/in/err
+is "$? $(cat one/pid) $(find one -name '*aside*' | sort | xargs)" \
+	"0 $(cat one/out) one/apart.trecr-aside one/in/later.trecr-aside one/later.trecr-aside one/sub/made.trecr-aside" \
+	"a restart leaves its own files in such a directory, and moves others aside" || explain one/in/in/err
+ok "and directories with all that is in them" [ -f one/apart.trecr-aside/in/file ]
+ok "but for those in which its own files or checkpoints are" [ -f one/in/copy/job -a -s one/in/in/err ]
+mv one/in/in/err one/err
 like "$(cat one/err)" "/one/later was not there at the checkpoint" "and what it says is in its file" || explain one/err
 sup=$(cat one/out)
 finish

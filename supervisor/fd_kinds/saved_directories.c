@@ -160,8 +160,8 @@ static int skip_or_fail(
 	return 0;
 }
 
-static int walk_directory(
-	const struct fd_set_walk *w, int fd, const char *directory, bool below, struct err *e);
+static int walk_directory(const struct fd_set_walk *w, int fd, const char *directory,
+	const struct fd_set_file *below, struct err *e);
 
 /* Other programs may be faster than us. */
 static int walk_entry(
@@ -176,7 +176,7 @@ static int walk_entry(
 		return w->found(w->arg, &f, e);
 	fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
-		return walk_directory(w, fd, path, true, e);
+		return walk_directory(w, fd, path, &f, e);
 	if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
 		tell_skipped(w, path, strerror(errno));
 	return 0;
@@ -206,8 +206,19 @@ static int walk_all(
 	return errno ? skip_or_fail(w, directory, "into", e) : 0;
 }
 
-static int walk_directory(
-	const struct fd_set_walk *w, int fd, const char *directory, bool below, struct err *e)
+/* Checkpoints change as the program runs. */
+static bool is_left_out(const struct fd_set_walk *w, DIR *dir, const char *path, bool store)
+{
+	if (!store && !holds_image(dirfd(dir)))
+		return false;
+	if (w->left_out)
+		w->left_out(w->arg, path);
+	return true;
+}
+
+/* @below: what it is for the directory above; NULL: the walk begins here. */
+static int walk_directory(const struct fd_set_walk *w, int fd, const char *directory,
+	const struct fd_set_file *below, struct err *e)
 {
 	bool store;
 	DIR *dir = fdopendir(fd);
@@ -218,8 +229,8 @@ static int walk_directory(
 		return err_set(e, errno, "cannot look into %s", directory);
 	}
 	store = holds_checkpoints(dir);
-	if (below && (store || holds_image(dirfd(dir)) ||
-			     (w->enters && !w->enters(w->arg, directory))))
+	if (below && (is_left_out(w, dir, directory, store) ||
+			     (w->enters && !w->enters(w->arg, below))))
 		failed = 0;
 	else
 		failed = walk_all(w, dir, directory, store, e);
@@ -229,5 +240,5 @@ static int walk_directory(
 
 int fd_set_walk(const struct fd_set_walk *w, int fd, const char *directory, struct err *e)
 {
-	return walk_directory(w, fd, directory, false, e);
+	return walk_directory(w, fd, directory, NULL, e);
 }

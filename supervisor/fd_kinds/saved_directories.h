@@ -32,7 +32,10 @@ struct fd_set_walk {
 	fd_set_found *found;
 	/* A directory that cannot be looked into; may be NULL. */
 	void (*skipped)(void *arg, const char *path, const char *why);
-	bool (*enters)(void *arg, const char *path); /* a directory below; may be NULL */
+	/* Whether to look into a directory below, which may be renamed; may be NULL. */
+	bool (*enters)(void *arg, const struct fd_set_file *f);
+	/* A directory below that is left out because of checkpoints in it; may be NULL. */
+	void (*left_out)(void *arg, const char *path);
 	void *arg;
 };
 

@@ -180,9 +180,9 @@ static void skip_directory(void *arg, const char *path, const char *why)
 }
 
 /* Some servers do not start without directories in which there is nothing yet. */
-static bool add_directory_of_set(void *arg, const char *path)
+static bool add_directory_of_set(void *arg, const struct fd_set_file *f)
 {
-	cleanup_free char *inside = xasprintf("%s/", path);
+	cleanup_free char *inside = xasprintf("%s/", f->path);
 
 	fd_parents_dump(arg, inside);
 	return true;

@@ -49,19 +49,6 @@ static const struct image_object *find_named(const struct image *job, const char
 	return NULL;
 }
 
-/* Of what was skipped nothing is known. A directory that is where a file or a link is to be put back is moved
- * aside with all that is in it. */
-static bool was_looked_into(void *arg, const char *path)
-{
-	const struct clearing *c = arg;
-	const struct image_object *o = find_named(c->job, path);
-	bool saved = o && !(o->flags & IMAGE_FILE_NOT_SAVED);
-
-	if (!o || o->flags & IMAGE_FILE_DIRECTORY)
-		return !o || saved;
-	return !saved && o->args[0]; /* it was a file then, which is not put back */
-}
-
 /* Our own are the descriptors that we have opened, and the standard streams; what else was open when we were started is
  * not. */
 static int find_own(struct clearing *c, struct err *e)
@@ -118,6 +105,74 @@ static int move_later_aside(void *arg, const struct fd_set_file *f, struct err *
 	else
 		fd_tell_moved_aside(c->notice, f->path, aside);
 	return 0;
+}
+
+/* ---- directories ---- */
+
+struct search {
+	const struct clearing *c;
+	bool keeps; /* what must stay under its name, or cannot be looked at */
+};
+
+static int see_own(void *arg, const struct fd_set_file *f, struct err *e)
+{
+	struct search *s = arg;
+
+	s->keeps |= is_own(s->c, &f->st);
+	return 0;
+}
+
+static void see_skipped(void *arg, const char *path, const char *why)
+{
+	struct search *s = arg;
+
+	s->keeps = true;
+}
+
+static void see_checkpoints(void *arg, const char *path)
+{
+	see_skipped(arg, path, NULL);
+}
+
+/* Also where a file system is mounted. */
+static bool must_stay(const struct clearing *c, const struct fd_set_file *f)
+{
+	struct search search = {.c = c};
+	const struct fd_set_walk walk = {.found = see_own,
+		.skipped = see_skipped,
+		.left_out = see_checkpoints,
+		.arg = &search};
+	struct stat above;
+	int fd = openat(f->in, f->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 || fd_set_walk(&walk, fd, f->path, NULL) || search.keeps ||
+	       fstat(f->in, &above) || above.st_dev != f->st.st_dev;
+}
+
+/* A program that makes up names, as for temporary files, makes up the same ones again. */
+static bool moved_later_directory(const struct clearing *c, const struct fd_set_file *f)
+{
+	cleanup_free char *aside = NULL;
+
+	aside = must_stay(c, f) ? NULL : fd_move_aside(f->in, f->name, f->path, NULL);
+	if (aside)
+		fd_tell_moved_aside(c->notice, f->path, aside);
+	return aside;
+}
+
+/* Of what was skipped nothing is known. A directory that is where a file or a link is to be put back is moved
+ * aside with all that is in it. */
+static bool was_looked_into(void *arg, const struct fd_set_file *f)
+{
+	const struct clearing *c = arg;
+	const struct image_object *o = find_named(c->job, f->path);
+	bool saved = o && !(o->flags & IMAGE_FILE_NOT_SAVED);
+
+	if (!o)
+		return !moved_later_directory(c, f);
+	if (o->flags & IMAGE_FILE_DIRECTORY)
+		return saved;
+	return !saved && o->args[0]; /* it was a file then, which is not put back */
 }
 
 /* Also those in which there was nothing. */
