@@ -58,6 +58,38 @@ for call in kcmp ptrace pidfd-open; do
 	sweep >/dev/null
 done
 
+# So is where a checkpoint or restart meets it. Yama is not in every kernel: a file of its name is laid over /proc.
+ptrace_refused() { # NAME PATTERN OPTION [YAMA]
+	local over=()
+	[ -z "${4:-}" ] || over=(unshare -m "$BASH" -c 'mount -t tmpfs tmpfs /proc/sys/kernel && mkdir /proc/sys/kernel/yama &&
+		echo '"$4"' >/proc/sys/kernel/yama/ptrace_scope && exec "$@"' -)
+	arena "ptrace-$1"
+	"${over[@]}" confine "$3" trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &
+	sup=$!
+	if await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err; then
+		: >ckpt.err
+		not_ok "$1: a checkpoint is refused" checkpoint
+		like "$(cat ckpt.err)" "cannot attach to process [0-9]+ \(.*\): $2" "$1: with the reason, and what helps" || explain
+		[ -z "${4:-}" ] || like "$(cat err)" "no checkpoint will be possible: $2" "$1: which is told of at the start, too"
+		finish
+		is "$status" 0 "$1: the program is whole" || explain
+		sweep >/dev/null
+		launch "$victim/idle" && freeze_away
+		not_ok "$1: a restart is refused" quiet "${over[@]}" confine "$3" trecr-restart ck
+		like "$(cat restart.err quiet.err 2>/dev/null)" "cannot attach to .*$2" "$1: with the reason, and what helps, too" || explain
+	else
+		skip "$1: a checkpoint is refused" "no seccomp filters"
+	fi
+	sweep >/dev/null
+}
+ptrace_refused container "ptrace\\(2\\) is forbidden here \\(by a container\\?.*--cap-add SYS_PTRACE" --no-ptrace
+ptrace_refused policy ".*a security policy of this machine.*administrator" --no-attach
+if am_root && unshare -m mount -t tmpfs tmpfs /proc/sys/kernel 2>/dev/null; then
+	ptrace_refused Yama "kernel.yama.ptrace_scope is 3, .*sysctl.d" --no-attach 3
+else
+	skip "Yama: a checkpoint is refused" "only root can lay a file over /proc"
+fi
+
 # What a kernel says that is older than its name tells (before Linux 5.13).
 rm -f out
 confine --no-rseq-query trecr-run -d ck -- "$victim/idle" </dev/null >out 2>err &

@@ -119,6 +119,7 @@ static void warn_of_inherited(const struct supervisor *s)
 static void warn_of_refused(const struct supervisor *s)
 {
 	cleanup_free char *calls = kernel_refused();
+	const char *policy = calls ? NULL : kernel_forbids_ptrace();
 
 	if (calls)
 		fprintf(stderr,
@@ -126,6 +127,8 @@ static void warn_of_refused(const struct supervisor *s)
 			"container that forbids this? docker run --cap-add SYS_PTRACE allows "
 			"it)\n",
 			s->tool, calls);
+	if (policy)
+		fprintf(stderr, "%s: no checkpoint will be possible: %s\n", s->tool, policy);
 }
 
 /* What would make checkpoints fail, maybe hours later. A directory that was chosen and cannot

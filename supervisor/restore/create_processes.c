@@ -2,11 +2,13 @@
  * create_processes.c - from the first new process to a whole tree of such, each stopped before the first instruction
  * of its program, or where it stands for good.
  */
+#include <errno.h>
 #include <sched.h>
 
 #include "supervisor/restore/restart_attempt.h"
 #include "supervisor/restore/restore_stage.h"
 #include "supervisor/start/spawn.h"
+#include "supervisor/target/ptrace_policy.h"
 
 static size_t node_count(const struct restore *r)
 {
@@ -16,6 +18,20 @@ static size_t node_count(const struct restore *r)
 static enum creation_kind kind_of(const struct restore *r, size_t node)
 {
 	return creation_order_at(&r->creation.order, node)->kind;
+}
+
+/* Nothing that the process itself does is in the way: it has just been made. */
+static int explain_refusal(struct err *e)
+{
+	const char *forbidden = e->code == EPERM ? ptrace_policy_forbids() : NULL;
+
+	if (forbidden)
+		return err_set(e, EPERM, "cannot attach to the new process: %s", forbidden);
+	if (e->code == EPERM)
+		return err_append(e,
+			" (a security policy of this machine, as of AppArmor or SELinux, "
+			"forbids ptrace(2): its administrator can allow it)");
+	return -1;
 }
 
 /* The first makes what all have in common. */
@@ -29,7 +45,9 @@ static int make_first(struct restore *r)
 	root->is_child = !r->s->init;
 	n->t = (struct tracee){.pid = r->s->root, .tid = r->s->root};
 	n->id = r->processes[0].process.vpid;
-	if (tracee_seize(&n->t, true, r->e) || spawn_release(r->s, r->e))
+	if (tracee_seize(&n->t, true, r->e))
+		return explain_refusal(r->e);
+	if (spawn_release(r->s, r->e))
 		return -1;
 	restore_advance(&r->processes[0], RESTORE_MADE);
 	n->goal = NEWBORN_TRAPS;

@@ -10,6 +10,7 @@
 
 #include "lib/kernel_release.h"
 #include "lib/util.h"
+#include "supervisor/target/ptrace_policy.h"
 #include "supervisor/target/tracee.h"
 
 /* From 5.13 on ptrace(2) shows where a thread has registered its rseq area: without that, a program
@@ -43,6 +44,11 @@ static bool has_pidfd_open(void)
 static bool has_pidfd_getfd(void)
 {
 	return syscall(SYS_pidfd_getfd, -1, -1, 0) >= 0 || errno == EBADF;
+}
+
+const char *kernel_forbids_ptrace(void)
+{
+	return ptrace_policy_forbids();
 }
 
 char *kernel_refused(void)

@@ -13,4 +13,8 @@ int kernel_check(struct err *e);
  * has it: "ptrace(2), kcmp(2)", the caller's to free; NULL: none. */
 char *kernel_refused(void);
 
+/* What forbids this process to attach to its own children, and what would allow it; NULL: nothing that is known
+ * (target/ptrace_policy.h). */
+const char *kernel_forbids_ptrace(void);
+
 #endif

@@ -14,6 +14,7 @@
 #include "lib/util.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/syscall/interrupted_call.h"
+#include "supervisor/target/ptrace_policy.h"
 #include "supervisor/tree/freeze_private.h"
 
 struct thread *freezer_find_thread(struct process *p, pid_t tid)
@@ -83,12 +84,15 @@ static bool has_more_capabilities(const char *status)
 static int refuse_protected(const struct process *p, const char *status, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/status", p->pid);
-	const char *why = "the system's security policy forbids it";
+	const char *why = NULL, *forbidden = ptrace_policy_forbids();
 	struct proc_stat st;
 	struct stat owner;
 
 	if (e->code != EPERM || !status || procfs_stat(p->pid, p->pid, &st, NULL))
 		return -1;
+	if (forbidden)
+		return err_set(e, EPERM, "cannot attach to process %d (%s): %s", p->pid,
+			st.comm, forbidden);
 	if (has_other_id(status, "Uid", geteuid()))
 		why = "it runs as another user, as a setuid program does";
 	else if (has_other_id(status, "Gid", getegid()))
@@ -100,6 +104,13 @@ static int refuse_protected(const struct process *p, const char *status, struct 
 		why = "it has made itself inaccessible (PR_SET_DUMPABLE, as programs that keep "
 		      "keys do), or its "
 		      "program file may not be read";
+	if (!why)
+		return err_set(e, EPERM,
+			"cannot attach to process %d (%s): a security policy of this machine, "
+			"as "
+			"of AppArmor or SELinux, forbids ptrace(2): its administrator can "
+			"allow it",
+			p->pid, st.comm);
 	return err_set(e, EPERM,
 		"cannot attach to process %d (%s): %s; only root (CAP_SYS_PTRACE) can save it",
 		p->pid, st.comm, why);

@@ -5,6 +5,7 @@
  *
  *	--no-kcmp		kcmp(2) (EPERM), as in some containers
  *	--no-ptrace		ptrace(2) (EPERM), likewise
+ *	--no-attach		to attach to another process (EPERM), as with kernel.yama.ptrace_scope 2 or 3
  *	--no-pidfd-open		pidfd_open(2) (EPERM), likewise
  *	--no-tcp-peek-offset	to ask for SO_PEEK_OFF (EOPNOTSUPP), as of TCP before Linux 6.9
  *	--no-thread-pidfd	pidfd_open(2) of a thread (EINVAL), as before Linux 6.9
@@ -36,11 +37,14 @@
 #define NR_IO_URING_REGISTER   427
 #define NR_PIDFD_OPEN          434
 #define USE_REGISTERED_RING    (1u << 31)
+#define SEIZE                  0x4206
 #define GET_RSEQ_CONFIGURATION 0x420f
 
 static struct sock_filter all[] = {ALLOW};
 static struct sock_filter kcmp[] = {LOAD(nr), IS_ELSE(SYS_kcmp, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter ptrace[] = {LOAD(nr), IS_ELSE(SYS_ptrace, 1), FAIL(EPERM), ALLOW};
+static struct sock_filter attach[] = {LOAD(nr), IS_ELSE(SYS_ptrace, 5), LOAD(args[0]),
+	IS_ELSE(SEIZE, 3), LOAD(args[1]), HAS_ELSE(~0u, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter pidfd_open[] = {
 	LOAD(nr), IS_ELSE(NR_PIDFD_OPEN, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter tcp_peek_offset[] = {LOAD(nr), IS_ELSE(SYS_getsockopt, 5),
@@ -63,6 +67,7 @@ static const struct {
 } filters[] = {
 	{"--no-kcmp", {COUNT(kcmp), kcmp}},
 	{"--no-ptrace", {COUNT(ptrace), ptrace}},
+	{"--no-attach", {COUNT(attach), attach}},
 	{"--no-pidfd-open", {COUNT(pidfd_open), pidfd_open}},
 	{"--no-tcp-peek-offset", {COUNT(tcp_peek_offset), tcp_peek_offset}},
 	{"--no-thread-pidfd", {COUNT(thread_pidfd), thread_pidfd}},

@@ -1,0 +1,51 @@
+/*
+ * ptrace_policy.c - seccomp filters, Yama and SELinux.
+ */
+#include "supervisor/target/ptrace_policy.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/procfs.h"
+#include "lib/util.h"
+#include "supervisor/target/tracee.h"
+
+/* Admin-guide/LSM/Yama.rst. */
+#define YAMA        "/proc/sys/kernel/yama/ptrace_scope"
+#define YAMA_ADMIN  2
+#define YAMA_NOBODY 3
+
+/* Fedora's and Red Hat's policies have it: "1 1", as it is and as it will be. */
+#define SELINUX "/sys/fs/selinux/booleans/deny_ptrace"
+
+/* The number that a file begins with; 0: there is no such file. */
+static int first_number(const char *path)
+{
+	char text[16] = "";
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	return atoi(text);
+}
+
+const char *ptrace_policy_forbids(void)
+{
+	int yama = first_number(YAMA);
+
+	if (!tracee_seize_allowed())
+		return "ptrace(2) is forbidden here (by a container? docker run --cap-add "
+		       "SYS_PTRACE allows it)";
+	if (yama >= YAMA_NOBODY)
+		return "kernel.yama.ptrace_scope is 3, which forbids ptrace(2) to all until "
+		       "the "
+		       "machine is started without that setting (/etc/sysctl.d)";
+	if (yama == YAMA_ADMIN && !procfs_has_capability(CAP_SYS_PTRACE))
+		return "kernel.yama.ptrace_scope is 2, which leaves ptrace(2) to root "
+		       "(CAP_SYS_PTRACE); sysctl kernel.yama.ptrace_scope=1 allows it";
+	if (first_number(SELINUX))
+		return "SELinux forbids ptrace(2); setsebool deny_ptrace off allows it";
+	return NULL;
+}
