@@ -72,7 +72,7 @@ packet-status|status in packet mode
 
 rows_of_memory='
 secret-memory|memfd_secret
-no-vdso|has no vdso, without which nothing can be run in it
+no-vdso|has no vdso, without which nothing can be run in it: it has unmapped it, as valgrind does .run the program without
 sealed|sealed
 aio-cut|AIO context .* has been cut
 reserved-address|address range that trecr reserves

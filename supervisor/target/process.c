@@ -6,10 +6,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/target/x86_64.h"
+
+/* A supervisor has been given what its kernel gives to all. */
+static const char *why_no_vdso(void)
+{
+	return getauxval(AT_SYSINFO_EHDR)
+		       ? "it has unmapped it, as valgrind does (run the program without that)"
+		       : "this kernel gives programs none (start it without vdso=0)";
+}
 
 /* smaps would walk the page tables of the whole process for one address. */
 static int find_vdso(struct process *p, struct err *e)
@@ -31,8 +40,8 @@ static int find_vdso(struct process *p, struct err *e)
 		return 0;
 	}
 	return err_set(e, 0,
-		"process %d (%s) has no vdso, without which nothing can be run in it", p->pid,
-		p->comm);
+		"process %d (%s) has no vdso, without which nothing can be run in it: %s",
+		p->pid, p->comm, why_no_vdso());
 }
 
 /* By a thread that an earlier checkpoint has lost hold of, on its way home. */
