@@ -11,18 +11,32 @@
 #include "lib/util.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct buf lines; /* char * */
+static struct buf lines;  /* char * */
+static struct buf hashes; /* uint64_t: of each line, as there may be thousands */
 
-static bool is_known(const char *line)
+/* FNV-1a. */
+static uint64_t hash_of(const char *line)
 {
-	for (size_t i = 0; i < buf_count(&lines, char *); i++)
-		if (!strcmp(*buf_at(&lines, char *, i), line))
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (; *line; line++)
+		h = (h ^ (unsigned char)*line) * 0x100000001b3;
+	return h;
+}
+
+static bool is_known(const char *line, uint64_t hash)
+{
+	const uint64_t *known = (const uint64_t *)hashes.data;
+
+	for (size_t i = 0; i < buf_count(&hashes, uint64_t); i++)
+		if (known[i] == hash && !strcmp(*buf_at(&lines, char *, i), line))
 			return true;
 	return false;
 }
 
 void notice_add(const char *fmt, ...)
 {
+	uint64_t hash;
 	char *line;
 	va_list ap;
 
@@ -30,10 +44,13 @@ void notice_add(const char *fmt, ...)
 	line = xvasprintf(fmt, ap);
 	va_end(ap);
 	pthread_mutex_lock(&mutex);
-	if (is_known(line))
+	hash = hash_of(line);
+	if (is_known(line, hash)) {
 		free(line);
-	else
+	} else {
 		buf_push(&lines, char *, &line);
+		buf_push(&hashes, uint64_t, &hash);
+	}
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -56,6 +73,7 @@ void notices_take(void (*tell)(void *arg, const char *line), void *arg)
 	pthread_mutex_lock(&mutex);
 	taken = lines;
 	memset(&lines, 0, sizeof(lines));
+	buf_free(&hashes);
 	pthread_mutex_unlock(&mutex);
 	for (size_t i = 0; i < buf_count(&taken, char *); i++) {
 		char *line = *buf_at(&taken, char *, i);

@@ -571,6 +571,19 @@ like "$(cat restart.err)" "files in $PWD/one back: it, or a directory above it, 
 	"which is said" || explain
 sweep >/dev/null
 
+# More than an answer of the supervisor has room for.
+arena notices
+RUN_FLAGS=--save-dirs=one
+mkdir -p one other && perl -e 'for (1 .. 4000) { my $f = "o" x 200 . $_; open(F, ">", "other/$f"); symlink("../other/$f", "one/$_") }'
+launch python3 "$scratch/asked.py"
+ok "a checkpoint of which there is a lot to tell is told of" checkpoint || explain
+like "$(tail -n 1 ckpt.err)" "[0-9]+ more lines like these are left out" "with the first lines of that" || explain
+: >ckpt.err
+ok "and so is the next one" checkpoint
+like "$(head -n 1 ckpt.err)" "is saved as a symbolic link, without the file" "with its own lines"
+finish
+sweep >/dev/null
+
 # What a restart writes to itself, and what it reads.
 arena own
 RUN_FLAGS=--save-dirs=one

@@ -175,6 +175,7 @@ struct fd_dump {
 	uint64_t in_threads;      /* numbers that threads have in tables of their own */
 	uint64_t save_files;      /* contents of files up to this size; 0: of none */
 	const char *save_directories; /* whose files are saved: strings_next(); NULL: none */
+	struct buf sets; /* uint32_t: numbers of objects that are such directories, or were */
 	uint64_t temporary_bytes; /* of files that are saved in case that they are missing */
 	bool program_resumes;     /* after the checkpoint */
 	bool looked_for_aio, has_aio; /* fd_kinds/eventfd_timerfd_signalfd.c */

@@ -425,4 +425,5 @@ void fd_objects_free(struct fd_dump *d)
 	d->named = NULL;
 	d->named_slots = d->named_count = 0;
 	buf_free(&d->lowers);
+	buf_free(&d->sets);
 }

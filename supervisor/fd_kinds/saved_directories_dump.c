@@ -18,20 +18,22 @@
 #include "supervisor/fd_kinds/saved_files.h"
 #include "supervisor/fd_kinds/saved_directories.h"
 
-static bool mark_set(struct fd_dump *d, const char *path, const char *set, uint32_t flags)
+static bool mark_set(struct fd_dump *d, const char *path, const char *set)
 {
 	uint32_t number;
 
 	fd_parents_dump(d, path);
 	number = fd_object_named(d, image_writer_string(d->job, set));
-	if (number)
-		fd_object_at(d, number)->o.flags |= flags;
+	if (number) {
+		fd_object_at(d, number)->o.flags |= IMAGE_FILE_SET;
+		buf_push(&d->sets, uint32_t, &number);
+	}
 	return number;
 }
 
 void fd_saved_mark_set(struct fd_dump *d, const char *path, const char *set)
 {
-	(void)mark_set(d, path, set, IMAGE_FILE_SET); /* none: it has been removed */
+	(void)mark_set(d, path, set); /* none: it has been removed */
 }
 
 static void tell_not_own(const char *name, const struct stat *st)
@@ -61,7 +63,7 @@ static void mark_asked(struct fd_dump *d, const char *name)
 		notice_add("files in %s are not saved: it is no directory", name);
 	else if (!fd_set_is_own(real, geteuid()))
 		tell_not_own(name, &st);
-	else if (!mark_set(d, inside, real, IMAGE_FILE_SET))
+	else if (!mark_set(d, inside, real))
 		notice_add("files in %s are not saved: another program has removed it", name);
 }
 
@@ -86,11 +88,10 @@ static void add_name(struct fd_dump *d, const char *path, const struct stat *st)
 
 static bool is_in_set(const struct fd_dump *d, const char *path)
 {
-	for (uint32_t n = 1; n <= buf_count(&d->objects, struct fd_object); n++) {
-		const struct fd_object *o = fd_object_at(d, n);
+	for (size_t i = 0; i < buf_count(&d->sets, uint32_t); i++) {
+		const struct fd_object *o = fd_object_at(d, *buf_at(&d->sets, uint32_t, i));
 
-		if (o->o.kind == IMAGE_OBJECT_FILE && o->o.flags & IMAGE_FILE_SET &&
-			!strncmp(path, o->link, strlen(o->link)) &&
+		if (o->o.flags & IMAGE_FILE_SET && !strncmp(path, o->link, strlen(o->link)) &&
 			path[strlen(o->link)] == '/')
 			return true;
 	}

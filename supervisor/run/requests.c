@@ -64,9 +64,32 @@ static void add_text(struct buf *answer, const char *key, const char *value)
 	buf_printf(answer, "\n");
 }
 
-static void add_notice(void *answer, const char *line)
+/* An answer must fit the socket's buffer. */
+#define NOTICES_MOST (64u << 10)
+
+struct told {
+	struct buf *answer;
+	size_t left_out;
+};
+
+static void add_notice(void *arg, const char *line)
 {
-	add_text(answer, "notice", line);
+	struct told *t = arg;
+
+	if (t->answer->len + strlen(line) > NOTICES_MOST)
+		t->left_out++;
+	else
+		add_text(t->answer, "notice", line);
+}
+
+static void add_notices(struct buf *answer)
+{
+	struct told t = {.answer = answer};
+
+	notices_take(add_notice, &t);
+	if (t.left_out)
+		buf_printf(
+			answer, "notice %zu more lines like these are left out\n", t.left_out);
 }
 
 static const char *word_of_failure(
@@ -99,7 +122,7 @@ static void answer_checkpoint(
 		add_text(answer, word_of_failure(r, request, &e), e.msg);
 		return;
 	}
-	notices_take(add_notice, answer);
+	add_notices(answer);
 	add_text(answer, "ok", s->last.path);
 }
 
