@@ -33,6 +33,16 @@ ok "the checkpoint is there" [ -f "$path/job" ]
 not_ok "the program has ended" quiet kill -0 "$inside"
 is "$(cat out)" ready "it did not go on before it ended"
 
+# More than an answer of the supervisor has room for.
+arena arguments
+# shellcheck disable=SC2046
+launch sh -c 'exec "$0" count' "$victim/idle" $(perl -e 'print "y" x 100000, " " for 1 .. 4')
+status_text=$(trecr-ckpt --status "$sup" 2>status.err)
+is $? 0 "--status of a program with long arguments" || explain status.err
+like "$status_text" "yyy [.][.][.]" "shows the beginning of its command"
+finish
+sweep >/dev/null
+
 ended=$(python3 -c 'import os, subprocess
 pid = os.fork() or os._exit(0)
 os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

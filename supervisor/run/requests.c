@@ -159,11 +159,25 @@ static void add_under_way(const struct supervisor *s, struct buf *answer)
 	add_number(answer, "waiting", waiting);
 }
 
+/* Arguments may take up megabytes (execve(2)). */
+#define COMMAND_MOST (16u << 10)
+
+static void add_command(struct buf *answer, const char *command)
+{
+	size_t length = strnlen(command, COMMAND_MOST);
+	cleanup_free char *cut = NULL;
+
+	while (length && (command[length] & 0xc0) == 0x80)
+		length--; /* not in the middle of a character of UTF-8 */
+	cut = xasprintf("%.*s%s", (int)length, command, command[length] ? " ..." : "");
+	add_text(answer, "command", cut);
+}
+
 static void answer_status(const struct supervisor *s, struct buf *answer)
 {
 	add_number(answer, "supervisor", getpid());
 	add_number(answer, "pid", s->root);
-	add_text(answer, "command", s->command);
+	add_command(answer, s->command);
 	add_text(answer, "state", job_control_stopped(s->root) ? "stopped" : "running");
 	add_number(answer, "started_ns", s->started_realtime_ns);
 	add_text(answer, "directory", s->options.dir);
