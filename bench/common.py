@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
 WAIT_S = 120  # for anything that is to happen
+INCREMENTAL = ("--incremental", "--dirty=uffd", "-k", "9")
 
 
 class Failed(Exception):
@@ -61,15 +62,28 @@ def processes_of(exe):
     return found
 
 
-def kill_all(exe):
-    """Kill the processes that execute the file exe; their ids."""
-    pids = processes_of(exe)
+def processes_with(path):
+    """Ids of the processes that have an argument which begins with path, but for trecr's own."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as f:
+                    arguments = f.read().split(b"\0")
+                own = os.path.basename(os.readlink(f"/proc/{name}/exe")).startswith("trecr-")
+            except OSError:
+                continue  # not ours, or gone
+            if any(a.startswith(os.fsencode(path)) for a in arguments) and not own:
+                found.append(int(name))
+    return found
+
+
+def kill_all(pids):
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass  # it has ended with its parent
-    return pids
 
 
 def wait_gone(pids):
@@ -78,9 +92,10 @@ def wait_gone(pids):
              lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
 
 
-def end_all(exe):
-    kill_all(exe)
-    wait_for(f"the end of {exe}", lambda: not processes_of(exe))
+def end_all(find):
+    """End the processes that find() finds."""
+    kill_all(find())
+    wait_for("the end of what was measured", lambda: not find())
 
 
 def size_on_disk(path):
@@ -150,7 +165,9 @@ class Report:
 
 class Trecr:
     name = "trecr"
+    run_options = ()
     checkpoint_options = ()
+    restart_options = ()
 
     def __init__(self, options, build=None):
         self.bin = build or options.build
@@ -163,8 +180,9 @@ class Trecr:
     def version(self):
         return "trecr (this tree)"
 
-    def start(self, argv, images):
-        return subprocess.Popen([self.tool("run"), "-d", images, "--", *argv],
+    def start(self, argv, images, incremental=False):
+        how = INCREMENTAL if incremental else ()
+        return subprocess.Popen([self.tool("run"), *self.run_options, *how, "-d", images, "--", *argv],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, start_new_session=True)
 
@@ -173,7 +191,7 @@ class Trecr:
         return took, printed.strip().splitlines()[-1]
 
     def restart(self, image, log):
-        timed([self.tool("restart"), "-D", image], log)
+        timed([self.tool("restart"), *self.restart_options, "-D", image], log)
 
 
 def in_turns(names, repetition):
