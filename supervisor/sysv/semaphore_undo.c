@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <sched.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -129,9 +130,13 @@ static int refuse_common_undo(const struct tree *tree, const struct process *p, 
 	return 0;
 }
 
-/* We have none ourselves: a process that has the same has none. */
+/* This thread has none: who has the same has none. To have threads is to have a list of it, be it empty
+ * (copy_semundo() in ipc/sem.c), which this thread leaves first; and so an answer of true can be wrong of a process that
+ * has threads. */
 static bool has_undo(pid_t tid)
 {
+	/* Where it fails, all seem to have one. */
+	(void)unshare(CLONE_SYSVSEM);
 	return !same_undo(gettid(), tid);
 }
 
