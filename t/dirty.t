@@ -39,8 +39,27 @@ ok "and once more" checkpoint
 finish
 is "$status" 0 "the program is whole" || explain
 
+# ---- every way to find out what has changed, with all that can be done beside it, twice over a restart ----
+for how in hash uffd; do
+	arena "$how"
+	RUN_FLAGS="--incremental --dirty=$how --fork --compress=lz4"
+	wrong=
+	launch "$victim/dirtying" $RANDOM || wrong=start
+	for life in 1 2; do
+		for ((i = 0; i < ${DIRTY_CHECKPOINTS:-5}; i++)); do
+			[ -n "$wrong" ] || checkpoint --fork || wrong="checkpoint $i of life $life"
+		done
+		[ -n "$wrong" ] || quiet trecr-inspect --verify ck || wrong="the image of life $life"
+		[ -n "$wrong" ] || freeze_away || wrong="the last checkpoint of life $life"
+		[ -n "$wrong" ] || restart_here || wrong="restart $life"
+	done
+	[ -n "$wrong" ] || { finish && [ "$status" = 0 ]; } || wrong="what it finds in its memory"
+	is "$wrong" "" "--incremental --dirty=$how --fork --compress, twice over a restart" || explain
+done
+
 # ---- what is not read is in the image ----
 arena unread
+RUN_FLAGS="--incremental --dirty=uffd"
 unset TRECR_TEST_CHECK_CLEAN
 launch "$victim/idle" touch 64 50
 for i in 1 2 3; do

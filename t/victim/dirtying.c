@@ -30,6 +30,8 @@ static bool has_end[SLOTS][PAGES]; /* of an object: behind that there is only SI
 static uint64_t seed, drawn;
 static pid_t children[CHILDREN];
 static int file, ends[2];
+static int memfd = -1; /* the last one that was mapped, with this process's mappings only */
+static int own_file = -1;
 static char **arguments;
 
 void victim_hurt(void)
@@ -70,15 +72,55 @@ static size_t draw_run(size_t slot, size_t *first, uint8_t want)
 	return n;
 }
 
+/* Who else has it mapped would write to it at the same time. */
+static int new_memfd(void)
+{
+	close(memfd);
+	memfd = memfd_create("dirtying", MFD_CLOEXEC);
+	MUST(memfd >= 0 && !ftruncate(memfd, SLOT));
+	return memfd;
+}
+
+/* A file of this process's own, with what has been written to it so far. */
+static int open_own_file(void)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "dirtying.%d", getpid());
+	if (own_file < 0)
+		own_file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	MUST(own_file >= 0 && !ftruncate(own_file, SLOT));
+	return own_file;
+}
+
 static void map(size_t slot)
 {
 	size_t first = draw(4) ? 0 : draw(PAGES), n = 1 + draw(PAGES - first);
-	static const int flags[] = {MAP_PRIVATE | MAP_ANONYMOUS, MAP_PRIVATE | MAP_ANONYMOUS,
-		MAP_PRIVATE | MAP_ANONYMOUS, MAP_SHARED | MAP_ANONYMOUS, MAP_PRIVATE};
-	int how = flags[draw(5)];
+	int how = MAP_PRIVATE, fd = -1;
 
-	MUST(mmap(page_at(slot, first), n * PAGE, PROT_READ | PROT_WRITE, MAP_FIXED | how,
-		     how & MAP_ANONYMOUS ? -1 : file, 0) != MAP_FAILED);
+	switch (draw(8)) {
+	case 0:
+		fd = file;
+		break;
+	case 1:
+		fd = new_memfd();
+		break;
+	case 2:
+		how = MAP_SHARED;
+		fd = new_memfd();
+		break;
+	case 3:
+		how = MAP_SHARED;
+		fd = open_own_file();
+		break;
+	case 4:
+		how = MAP_SHARED | MAP_ANONYMOUS;
+		break;
+	default:
+		how |= MAP_ANONYMOUS;
+	}
+	MUST(mmap(page_at(slot, first), n * PAGE, PROT_READ | PROT_WRITE, MAP_FIXED | how, fd,
+		     0) != MAP_FAILED);
 	memset(&state[slot][first], WRITABLE, n);
 	memset(&has_end[slot][first], how != (MAP_PRIVATE | MAP_ANONYMOUS), n);
 }
@@ -111,7 +153,7 @@ static void store_by_kernel(size_t slot)
 		return;
 	make_words(words);
 	to = remote.iov_base = page_at(slot, first);
-	switch (draw(5)) {
+	switch (draw(6)) {
 	case 0:
 		MUST(write(ends[1], words, sizeof(words)) == sizeof(words));
 		MUST(read(ends[0], to, sizeof(words)) == sizeof(words));
@@ -126,6 +168,11 @@ static void store_by_kernel(size_t slot)
 		mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 		MUST(mem >= 0 && pwrite(mem, words, sizeof(words), (off_t)to) == sizeof(words));
 		close(mem);
+		break;
+	case 4:
+		/* Whether it is mapped or not, and wherever. */
+		MUST(memfd < 0 || pwrite(memfd, words, sizeof(words), draw(PAGES) * PAGE) ==
+					  sizeof(words));
 		break;
 	default:
 		MUST(getrandom(to, sizeof(words[0]), 0) == sizeof(words[0]));
@@ -189,12 +236,13 @@ static void advise(size_t slot)
 {
 	static const int advices[] = {MADV_DONTNEED, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE,
 		MADV_NOHUGEPAGE, 20 /* COLD */, 21 /* PAGEOUT */, 25 /* COLLAPSE */,
-		MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK, MADV_MERGEABLE};
+		MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK, MADV_MERGEABLE,
+		MADV_REMOVE};
 	size_t first, n = draw_run(slot, &first, WRITABLE);
 
 	/* Not all advice is for all memory. */
 	if (n)
-		(void)madvise(page_at(slot, first), n * PAGE, advices[draw(13)]);
+		(void)madvise(page_at(slot, first), n * PAGE, advices[draw(14)]);
 }
 
 static void live(void);
@@ -211,6 +259,10 @@ static void make_child(size_t i)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	memset(children, 0, sizeof(children));
+	/* Its parent writes to these. */
+	close(memfd);
+	close(own_file);
+	memfd = own_file = -1;
 	/* What it has and its parent has not: regions that are left out or wiped. */
 	for (size_t slot = 0; slot < SLOTS; slot++) {
 		MUST(mmap(page_at(slot, 0), SLOT / 2, PROT_READ | PROT_WRITE,
