@@ -70,16 +70,20 @@ def is_stopped(pid):
 
 
 def until_stopped(supervisor, seen):
-    """What has been forked meanwhile is found the next time. While others end, the kernel's list of children may lack
-    one (proc(5)), so it has to be the same twice."""
+    """What has been forked meanwhile is found the next time: a process that was about to fork when it was listed may have
+    done so when it is seen stopped. While others end, the kernel's list of children may lack one, too (proc(5)). So all
+    have to be stopped, and then listed once more."""
     before = None
     while True:
         found = programs(supervisor)
         for pid in found:
             seen(pid)
-        if found == before and all(is_stopped(pid) for pid in found):
+        if not all(is_stopped(pid) for pid in found):
+            before = None
+        elif found == before:
             return
-        before = found
+        else:
+            before = found
 
 
 def stop(supervisor):
