@@ -371,13 +371,20 @@ static int take_children(struct buf *found, int failed, pid_t **ids, size_t *cou
 int procfs_children(pid_t pid, pid_t **ids, size_t *count, struct err *e)
 {
 	cleanup_free pid_t *tasks = NULL;
-	struct buf found = {0};
-	int failed = 0;
 	size_t n;
 
-	if (procfs_tasks(pid, &tasks, &n, e))
-		return -1;
-	for (size_t i = 0; i < n && !failed; i++)
+	return procfs_tasks(pid, &tasks, &n, e)
+		       ? -1
+		       : procfs_children_of(pid, tasks, n, ids, count, e);
+}
+
+int procfs_children_of(pid_t pid, const pid_t *tasks, size_t task_count, pid_t **ids,
+	size_t *count, struct err *e)
+{
+	struct buf found = {0};
+	int failed = 0;
+
+	for (size_t i = 0; i < task_count && !failed; i++)
 		failed = add_children(pid, tasks[i], &found, e);
 	return take_children(&found, failed, ids, count);
 }

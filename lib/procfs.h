@@ -126,6 +126,9 @@ size_t status_count_numbers(const char *status, const char *key);
 /* Ids in /proc/PID/task, or the children of all its threads; *ids is the caller's to free. */
 int procfs_tasks(pid_t pid, pid_t **ids, size_t *count, struct err *e);
 int procfs_children(pid_t pid, pid_t **ids, size_t *count, struct err *e);
+/* The same of these of its threads only, where they have been listed already. */
+int procfs_children_of(pid_t pid, const pid_t *tasks, size_t task_count, pid_t **ids,
+	size_t *count, struct err *e);
 /* The children of one thread, the oldest first. */
 int procfs_thread_children(pid_t pid, pid_t tid, pid_t **ids, size_t *count, struct err *e);
 

@@ -41,11 +41,14 @@ static void read_nodes(uint8_t nodes[IMAGE_NODES / 8])
 
 bool mempolicy_matters(void)
 {
+	/* Of this thread: each checkpoint is made by one of its own, and looks once. */
+	static __thread int count;
 	uint8_t nodes[IMAGE_NODES / 8];
-	int count = 0;
 
 	if (test_numa())
 		return true;
+	if (count)
+		return count > 1;
 	read_nodes(nodes);
 	for (size_t i = 0; i < sizeof(nodes); i++)
 		count += __builtin_popcount(nodes[i]);

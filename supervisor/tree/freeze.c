@@ -66,15 +66,18 @@ static int freeze_pass(struct freezer *f, struct err *e)
 		return -1;
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
+		cleanup_free pid_t *tids = NULL;
+		size_t count;
 
-		if (freezer_seize_threads(f, p, e))
+		if (freezer_seize_threads(f, p, &tids, &count, e))
 			return -1;
 		if (p->thread_count && freezer_recheck(f, &p->threads[0], e))
 			return -1;
 		if (stop_threads(f, p, e))
 			return -1;
 		forget_ended_threads(p);
-		if (freezer_add_children(f, p, e))
+		/* Of a thread that has been made since, the next pass finds it and its children. */
+		if (freezer_add_children(f, p, tids, count, e))
 			return -1;
 	}
 	drop_ended_processes(f);

@@ -35,9 +35,12 @@ bool freezer_is_former_child(const struct freeze_target *target, pid_t pid);
 int freezer_attach(struct freezer *f, struct process *p, pid_t tid, struct err *e);
 
 /* Attach to what is new, and ask it to stop: threads of @p, its children, and processes whose
- * parents have ended. */
-int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e);
-int freezer_add_children(struct freezer *f, struct process *p, struct err *e);
+ * parents have ended. The ids of all threads that it was seen to have come to lie in *tids, the caller's to free in any case;
+ * children are looked for among theirs. */
+int freezer_seize_threads(
+	struct freezer *f, struct process *p, pid_t **tids, size_t *tid_count, struct err *e);
+int freezer_add_children(struct freezer *f, struct process *p, const pid_t *tids,
+	size_t tid_count, struct err *e);
 int freezer_add_orphans(struct freezer *f, struct err *e);
 
 /* ---- stop_threads.c ---- */

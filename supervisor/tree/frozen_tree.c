@@ -109,7 +109,9 @@ static int read_thread(struct process *p, struct thread *t, struct err *e)
  * it. Living ones there are refused (process_dump.c). */
 static int read_id(struct tree *tree, struct process *p, struct err *e)
 {
-	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+	bool known = p->thread_count && p->threads[0].tracee.tid == p->pid;
+	cleanup_free char *own = known ? NULL : procfs_status(p->pid, p->pid, e);
+	const char *status = known ? p->threads[0].status : own;
 
 	if (!status)
 		return -1;
@@ -127,8 +129,9 @@ static int read_process(struct tree *tree, struct process *p, struct err *e)
 	if (procfs_stat(p->pid, p->pid, &st, e))
 		return -1;
 	memcpy(p->comm, st.comm, sizeof(p->comm));
-	if (read_id(tree, p, e) || p->zombie)
-		return p->zombie ? 0 : -1;
+	p->exit_signal = st.field[STAT_EXIT_SIGNAL];
+	if (p->zombie)
+		return read_id(tree, p, e);
 	for (size_t i = 0; i < p->thread_count; i++) {
 		struct thread leader = p->threads[i];
 
@@ -143,7 +146,7 @@ static int read_process(struct tree *tree, struct process *p, struct err *e)
 	p->task = p->threads[0].tracee.tid;
 	p->leader_ended = p->task != p->pid;
 	p->leader_exit_code = st.field[STAT_EXIT_CODE];
-	return process_prepare(p, e);
+	return read_id(tree, p, e) || process_prepare(p, e) ? -1 : 0;
 }
 
 void frozen_explain(const struct tree *tree, struct err *e)

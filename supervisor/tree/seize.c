@@ -202,22 +202,27 @@ static int fail_unless_ended(const struct err *why, struct err *e)
 	return -1;
 }
 
-int freezer_seize_threads(struct freezer *f, struct process *p, struct err *e)
+int freezer_seize_threads(
+	struct freezer *f, struct process *p, pid_t **tids, size_t *tid_count, struct err *e)
 {
-	cleanup_free pid_t *tids = NULL;
 	struct err why = ERR_INIT;
 	size_t count;
+	pid_t *ids;
 
-	if (procfs_tasks(p->pid, &tids, &count, &why))
+	*tids = NULL;
+	*tid_count = 0;
+	if (procfs_tasks(p->pid, &ids, &count, &why))
 		return fail_unless_ended(&why, e);
+	*tids = ids;
+	*tid_count = count;
 	/* A lower half has threads of its own. Memory of a process that forks cannot be read
 	 * before it has: processes that do nothing else are not to hold us up. */
 	if (count > 1 && lower_find(p, e))
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (!freezer_find_thread(p, tids[i]) && !lower_owns(p, tids[i]) &&
-			!lower_sleeps(p, tids[i]) && !is_worker(p->pid, tids[i]) &&
-			seize_thread(f, p, tids[i], e))
+		if (!freezer_find_thread(p, ids[i]) && !lower_owns(p, ids[i]) &&
+			!lower_sleeps(p, ids[i]) && !is_worker(p->pid, ids[i]) &&
+			seize_thread(f, p, ids[i], e))
 			return -1;
 	return 0;
 }
@@ -236,13 +241,15 @@ void freezer_drop_process(struct tree *tree, size_t i)
 static int add_and_attach(struct freezer *f, pid_t pid, pid_t parent, struct err *e)
 {
 	struct process *p = freezer_add_process(f, pid, parent);
+	cleanup_free pid_t *tids = NULL;
+	size_t count;
 
 	/* Also if it has ended by now: it may have created another process before. */
 	f->found_new = true;
 	if (seize_thread(f, p, pid, e))
 		return -1;
 	/* Or its main thread is, and others run on. */
-	return p->thread_count ? 0 : freezer_seize_threads(f, p, e);
+	return p->thread_count ? 0 : freezer_seize_threads(f, p, &tids, &count, e);
 }
 
 /* When one has ended, its id may be a process's of the tree. */
@@ -307,13 +314,14 @@ int freezer_add_orphans(struct freezer *f, struct err *e)
 	return 0;
 }
 
-int freezer_add_children(struct freezer *f, struct process *p, struct err *e)
+int freezer_add_children(struct freezer *f, struct process *p, const pid_t *tids,
+	size_t tid_count, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
 	struct err why = ERR_INIT;
 	size_t count;
 
-	if (procfs_children(p->pid, &pids, &count, &why))
+	if (procfs_children_of(p->pid, tids, tid_count, &pids, &count, &why))
 		return fail_unless_ended(&why, e);
 	for (size_t i = 0; i < count; i++)
 		if (!tree_find(f->tree, pids[i]) && add_and_attach(f, pids[i], p->pid, e))

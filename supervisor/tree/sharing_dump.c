@@ -98,12 +98,10 @@ int dump_sharing(struct tree *tree, struct err *e)
 {
 	for (size_t i = 0; i < tree->count; i++) {
 		struct process *p = tree->processes[i];
-		struct proc_stat st;
 
-		if (procfs_stat(p->pid, p->pid, &st, e))
-			return -1;
 		/* The first one's parent is the supervisor here, and will be. */
-		p->exit_signal = i ? st.field[STAT_EXIT_SIGNAL] : SIGCHLD;
+		if (!i)
+			p->exit_signal = SIGCHLD;
 		for (int k = 0; k < IMAGE_SHARED_KINDS; k++)
 			p->owner[k] = i;
 	}

@@ -109,6 +109,8 @@ int freezer_refuse_stopped(const struct process *p, struct err *e)
 static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, struct err *e)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	cleanup_free pid_t *tids = NULL;
+	size_t count;
 
 	if (now < *again) {
 		tracee_pause(*again);
@@ -118,7 +120,7 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 		return freezer_refuse_stopped(p, e);
 	*again = now + AGAIN_NS;
 	/* Its threads may wait for a thread that the lower half has created meanwhile. */
-	if (freezer_seize_threads(f, p, e))
+	if (freezer_seize_threads(f, p, &tids, &count, e))
 		return -1;
 	for (size_t k = 0; k < p->thread_count; k++) {
 		struct thread *t = &p->threads[k];

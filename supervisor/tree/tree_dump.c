@@ -186,7 +186,9 @@ static int fill_from_parent(const struct tree *tree, struct process *parent,
 static int fill_entry(const struct tree *tree, struct process *p, struct image_job_process *out,
 	struct err *e)
 {
-	cleanup_free char *status = procfs_status(p->pid, p->pid, e);
+	bool known = !p->zombie && !p->leader_ended;
+	cleanup_free char *own = known ? NULL : procfs_status(p->pid, p->pid, e);
+	const char *status = known ? p->threads[0].status : own;
 	const struct process *parent = tree_find(tree, p->parent);
 	struct proc_stat st;
 
