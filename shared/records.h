@@ -19,7 +19,7 @@
 #include "shared/address_windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 12
+#define RECORDS_VERSION 13
 
 #define RECORDS_CHUNK (2ul << 20) /* bytes of the arena that are mapped together */
 

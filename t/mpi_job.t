@@ -5,9 +5,9 @@
 . "$top/t/job_lib.sh"
 . "$top/t/mpi_job_lib.sh"
 
-build_programs mpi_alone mpi_job mpi_messages mpi_buffered mpi_lasting mpi_windows mpi_files
+build_programs mpi_alone mpi_job mpi_messages mpi_buffered mpi_lasting mpi_windows mpi_files mpi_sessions
 alone=$PWD/mpi_alone job=$PWD/mpi_job messages=$PWD/mpi_messages lasting=$PWD/mpi_lasting
-windows=$PWD/mpi_windows buffered=$PWD/mpi_buffered files=$PWD/mpi_files
+windows=$PWD/mpi_windows buffered=$PWD/mpi_buffered files=$PWD/mpi_files sessions=$PWD/mpi_sessions
 
 # ---- one rank ----
 
@@ -92,6 +92,18 @@ for count in 2 3; do
 	three_times $count
 	tell "$count ranks that send each other buffered messages, three times saved, killed and brought back"
 	kill_all
+done
+
+# What they send each other belongs to sessions; without MPI_Init, and with it.
+PROGRAM=$sessions
+for count in 2 3; do
+	for how in '' world; do
+		job_arena sessions-$count
+		# shellcheck disable=SC2086 # none, or one
+		three_times $count $how
+		tell "$count ranks with sessions${how:+ and MPI_Init}, three times saved, killed and brought back"
+		kill_all
+	done
 done
 
 # Persistent collective calls, MPI_Isendrecv, and requests that the program completes itself.
@@ -262,6 +274,23 @@ PROGRAM=$buffered
 step=start && ranks 2 "${run[@]}" -- "$buffered" detaching && all_asleep 2 && step=checkpoint && job_checkpoint && kill_all &&
 	step=restart && ranks 2 trecr-restart ck && : >awake && step="its end" && all_in_a_round 2 && finish_job 2 ready
 tell "a rank that waits until its buffered messages are asked for is saved, and the messages come"
+kill_all
+
+# The communicators are no more. The program does not look at what has been sent in its own buffer, or in a communicator's.
+for moment in freed flushing; do
+	job_arena $moment
+	step=start && ranks 2 "${run[@]}" -- "$buffered" $moment && all_asleep 2 && step=checkpoint && job_checkpoint && kill_all &&
+		step=restart && ranks 2 trecr-restart ck && : >awake && step="its end" && all_in_a_round 2 && finish_job 2 ready
+	tell "with buffered messages ($moment) a job is saved, and they come once"
+	kill_all
+done
+
+# A rank waits in MPI_Finalize until they are asked for.
+job_arena finalizing
+step=start && ranks 2 "${run[@]}" -- "$buffered" finalizing && all_asleep 2 && step=checkpoint && job_checkpoint && kill_all &&
+	step=restart && ranks 2 trecr-restart ck && : >awake && step="its end" && launched_well &&
+	[ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " 2 ok " ]
+tell "a rank that waits in MPI_Finalize for its buffered messages is saved, and the messages come"
 kill_all
 unset PROGRAM
 

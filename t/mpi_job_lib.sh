@@ -54,9 +54,9 @@ finish_job() { # COUNT
 	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " $1 ok${2:+ $1 ready} " ]
 }
 
-three_times() { # COUNT
+three_times() { # COUNT [ARGUMENT...]
 	local round
-	step=start && start_job "$1" &&
+	step=start && start_job "$@" &&
 		for round in first second third; do
 			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
 				kill_all && step="$round restart" && restart_job "$1" || break

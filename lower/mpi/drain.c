@@ -114,7 +114,7 @@ static void hold_completed(struct mpi_request *r, int error, const int *status)
 		count_withdrawn(&r->counts->peers[r->peer]);
 }
 
-static void look_at_request(struct mpi_request *r)
+void request_look(struct mpi_request *r)
 {
 	int status[MPI_STATUS_INTS] = {
 		[MPI_STATUS_SOURCE] = MPI_PROC_NULL, [MPI_STATUS_TAG] = MPI_ANY_TAG};
@@ -147,9 +147,9 @@ static void look_at_requests(struct mpi_messages *m)
 	for (uint32_t i = 0; i < m->used; i++) {
 		struct mpi_request *r = mpi_request_at(m, i);
 
-		if (r->kind && r->kind != MPI_MATCHED_MESSAGE && r->active && !r->held &&
-			!mpi_request_elder(r))
-			look_at_request(r);
+		if (r->kind && r->kind != MPI_MATCHED_MESSAGE && r->kind != MPI_BUFFER_FLUSH &&
+			r->active && !r->held && !mpi_request_elder(r))
+			request_look(r);
 	}
 }
 
@@ -333,7 +333,7 @@ static int is_request_drained(struct mpi_messages *m, struct mpi_request *r, int
 	if (r->kind == MPI_MATCHED_MESSAGE)
 		return (r->message && is_whole(r->message, failed)) ||
 		       tell_wait(m, r->counts, r->call, r->peer);
-	if (!r->active || r->held || r->kind == MPI_RECEIVE)
+	if (!r->active || r->held || r->kind == MPI_RECEIVE || r->kind == MPI_BUFFER_FLUSH)
 		return 1;
 	tell_wait(m, r->counts, r->call, r->peer);
 	m->synchronous += synchronous;

@@ -29,6 +29,10 @@ int mpi_functions_find(void)
 	mpi.Win_create_c = library_symbol("MPI_Win_create_c");
 	mpi.Op_create_c = library_symbol("MPI_Op_create_c");
 	mpi.Session_create_errhandler = library_symbol("MPI_Session_create_errhandler");
+	mpi.Session_init = library_symbol("MPI_Session_init");
+	mpi.Session_get_info = library_symbol("MPI_Session_get_info");
+	mpi.Session_get_errhandler = library_symbol("MPI_Session_get_errhandler");
+	mpi.Session_set_errhandler = library_symbol("MPI_Session_set_errhandler");
 	mpi.Imrecv_c = library_symbol("MPI_Imrecv_c");
 	mpi.Irecv_c = library_symbol("MPI_Irecv_c");
 	return 0;

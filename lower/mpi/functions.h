@@ -174,6 +174,10 @@ struct mpi_functions {
 		void *base, int64_t size, int64_t unit, int info, int comm, int *made);
 	int (*Op_create_c)(void *function, int commutes, int *op);
 	int (*Session_create_errhandler)(void *function, int *handler);
+	int (*Session_init)(int info, int handler, int *session);
+	int (*Session_get_info)(int session, int *info);
+	int (*Session_get_errhandler)(int session, int *handler);
+	int (*Session_set_errhandler)(int session, int handler);
 	int (*Imrecv_c)(void *to, int64_t count, int type, int *message, int *request);
 	int (*Irecv_c)(
 		void *to, int64_t count, int type, int source, int tag, int comm, int *request);

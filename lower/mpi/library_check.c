@@ -20,6 +20,8 @@ static int check_objects(const struct mpi_state *s)
 		if (o->kind == MPI_WINDOW)
 			return agent_fail(
 				"it has a window (MPI_Win_create and its like), " BACK);
+		if (o->kind == MPI_SESSION)
+			return agent_fail("it has a session (MPI_Session_init), " BACK);
 		if (o->kind == MPI_ERRHANDLER && o->subject == MPI_OF_SESSION)
 			return agent_fail("it has an error handler of sessions, " BACK);
 		if (o->kind == MPI_OP && o->large)

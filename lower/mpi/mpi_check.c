@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "lower/mpi/functions.h"
 #include "lower/mpi/mpi_objects.h"
 #include "lower/mpi/requests_replay.h"
 #include "lower/runtime.h"
@@ -22,6 +23,20 @@ static const char *find_unsaved(const struct mpi_state *s)
 	return NULL;
 }
 
+static int check_requests(struct mpi_state *s)
+{
+	int r;
+
+	if (!s->initialised)
+		return 0;
+	if (mpi_functions_find() < 0 || agent_check_wanted())
+		return -1;
+	s->reserve(1);
+	r = requests_check(s);
+	s->reserve(0);
+	return r;
+}
+
 int mpi_check(void)
 {
 	struct mpi_state *s = RECORDS->mpi;
@@ -35,7 +50,7 @@ int mpi_check(void)
 	if (!name && s->finalized)
 		return 0;
 	if (!name)
-		return requests_check(s) || objects_learn_unless_begun(s) ? -1 : 0;
+		return check_requests(s) || objects_learn_unless_begun(s) ? -1 : 0;
 	return agent_fail(
 		"it has called %s, and what that leaves in an MPI library that lies in "
 		"the lower half (trecr-run --mpi=lower) cannot be saved yet",

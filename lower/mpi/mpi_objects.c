@@ -55,6 +55,8 @@ static int learn_object(struct mpi_state *s, struct mpi_object *o)
 		return info_learn(&o->learned, o->real);
 	case MPI_WINDOW:
 		return window_learn(o) < 0 ? -1 : settings_learn(s, o);
+	case MPI_SESSION:
+		return session_learn(s, o);
 	}
 	return 0; /* all is known of it */
 }
@@ -117,6 +119,13 @@ static uint64_t number_of(const struct mpi_object *o)
 									  : 0;
 }
 
+static int make_session(struct mpi_object *o, struct learned_reader *r)
+{
+	int handler;
+
+	return session_make(o, r, &handler) < 0 ? -1 : handler_keep(o, handler);
+}
+
 static int make_object(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
 {
 	switch (o->kind) {
@@ -130,6 +139,8 @@ static int make_object(struct mpi_state *s, struct mpi_object *o, struct learned
 		return info_make(r, &o->real);
 	case MPI_WINDOW:
 		return window_make(o, r);
+	case MPI_SESSION:
+		return make_session(o, r);
 	case MPI_OP:
 		return make_op(o);
 	case MPI_ERRHANDLER:

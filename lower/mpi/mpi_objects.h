@@ -42,12 +42,18 @@ int datatype_begins_behind(int real, int *is);
 int comm_learn(struct mpi_object *o);
 int comm_make(struct learned_reader *r, int *real, int tag);
 
+int session_learn(struct mpi_state *s, struct mpi_object *o);
+/* *@handler is the program's error handler of it, which is to be set when it has been made. */
+int session_make(struct mpi_object *o, struct learned_reader *r, int *handler);
+
 /* What is set of a communicator, window or datatype. */
 int settings_learn(struct mpi_state *s, struct mpi_object *o);
 int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r);
 
-/* The program's error handlers, of all that settings_make() was called for: when all else has been made. */
+/* The program's error handlers, of all that settings_make() was called for and of sessions: when all else has been made. */
 int handlers_make(struct mpi_state *s);
+/* @handler, the program's, is to be set then. */
+int handler_keep(struct mpi_object *o, int handler);
 
 /* What the program has added to the library's errors. */
 int errors_make(const struct mpi_state *s);

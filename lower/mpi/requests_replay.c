@@ -23,7 +23,7 @@ static int is_under_way(const struct mpi_request *r)
 
 /* ---- a checkpoint ---- */
 
-static int check_request(struct mpi_state *s, const struct mpi_request *r)
+static int check_request(struct mpi_state *s, struct mpi_request *r)
 {
 	const struct mpi_object *comm = mpi_comm(s, r->comm);
 
@@ -36,6 +36,9 @@ static int check_request(struct mpi_state *s, const struct mpi_request *r)
 		(comm && comm->count == r->counts &&
 			(!r->counts || r->counts->number == r->number)))
 		return 0;
+	/* The program may not have looked at it since it was sent. */
+	if (r->kind == MPI_SEND && is_under_way(r))
+		request_look(r);
 	if (is_under_way(r))
 		return agent_fail_for(LOWER_AGAIN, "it has a message under way on a "
 						   "communicator that it has freed");
@@ -127,6 +130,7 @@ int requests_make(struct mpi_state *s)
 		if (!is_of_message(r))
 			continue;
 		r->real = MPI_REQUEST_NULL;
+		r->real_comm = mpi_real(s, r->comm);
 		if (r->persistent)
 			failed = make_persistent(s, r);
 		if (r->kind == MPI_RECEIVE && is_under_way(r))

@@ -6,8 +6,11 @@
 #include "shared/mpi/message_records.h"
 #include "shared/mpi/mpi_state.h"
 
-/* At a checkpoint, before anything is progressed: whether all can be made again. 0 or -1. */
+/* At a checkpoint, while the library is reserved: whether all can be made again. 0 or -1. */
 int requests_check(struct mpi_state *s);
+
+/* Look whether @r is complete, which then is held for the program (drain.c). */
+void request_look(struct mpi_request *r);
 
 /* At a restart: persistent requests, and receives for messages that have not come yet, in the order in which they
  * were begun. 0 or -1. */

@@ -155,7 +155,7 @@ static struct {
 } * handlers;
 static uint32_t handler_count;
 
-static int keep_handler(struct mpi_object *o, int handler)
+int handler_keep(struct mpi_object *o, int handler)
 {
 	void *more = realloc(handlers, (handler_count + 1) * sizeof(*handlers));
 
@@ -176,7 +176,9 @@ int handlers_make(struct mpi_state *s)
 		int handler = mpi_real(s, handlers[i].handler);
 
 		failed = o->kind == MPI_WINDOW ? MPI_DO(Win_set_errhandler, o->real, handler)
-					       : MPI_DO(Comm_set_errhandler, o->real, handler);
+			 : o->kind == MPI_SESSION
+				 ? MPI_DO(Session_set_errhandler, o->real, handler)
+				 : MPI_DO(Comm_set_errhandler, o->real, handler);
 	}
 	free(handlers);
 	handlers = NULL;
@@ -221,7 +223,7 @@ int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_read
 		return -1;
 	if (o->kind == MPI_DATATYPE)
 		return 0;
-	if (keep_handler(o, (int)learned_get(r)) < 0)
+	if (handler_keep(o, (int)learned_get(r)) < 0)
 		return -1;
 	return o->kind == MPI_COMM ? make_hints(o, r) : 0;
 }

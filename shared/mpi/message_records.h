@@ -58,6 +58,7 @@ enum mpi_request_kind {
 	MPI_NONBLOCKING_OTHER,     /* of a nonblocking collective call, a file, a window ... */
 	MPI_PERSISTENT_COLLECTIVE, /* persistent, of a collective call */
 	MPI_GENERALIZED,           /* which the program completes itself */
+	MPI_BUFFER_FLUSH, /* of MPI_Buffer_iflush and its like: the library has none of it */
 };
 
 enum mpi_send_mode {
@@ -118,6 +119,9 @@ struct mpi_request {
 	uint32_t call;     /* the function that has made it: its number in the API */
 	int32_t peer, tag;
 	int32_t comm, datatype; /* the program's handles */
+	int32_t real_comm; /* of MPI_Bsend_init: the library's, for when the program has freed it */
+	uint32_t reserved;
+	struct mpi_buffer *in; /* of a buffered send that is under way, or a flush */
 	void *buffer;
 	int64_t count;
 	uint64_t posted; /* in which order they have become active */

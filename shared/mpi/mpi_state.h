@@ -30,6 +30,7 @@ enum mpi_kind {
 	MPI_INFO = 7,
 	MPI_WINDOW = 8,
 	MPI_KEYVAL = 9,
+	MPI_SESSION = 14,
 	MPI_FILE = 12, /* its handle is an address (shared/mpi/file_records.h) */
 	MPI_REQUEST =
 		11, /* and messages that a probe has matched (shared/mpi/message_records.h) */
@@ -45,6 +46,17 @@ enum mpi_subject {
 	MPI_OF_WINDOW,
 	MPI_OF_FILE,
 	MPI_OF_SESSION,
+};
+
+/* What is attached for buffered sends. The library is given none, and nothing is written to it: it says how many copies
+ * may be under way (stubs/mpi/messages_buffered.c). */
+struct mpi_buffer {
+	void *address;           /* the program's; NULL: none is attached */
+	int64_t size;            /* bytes; INT64_MAX: MPI provides it (MPI_BUFFER_AUTOMATIC) */
+	int64_t taken;           /* of them, by what is under way */
+	uint32_t under_way;      /* sends */
+	uint32_t ended;          /* its communicator or session has been freed */
+	struct mpi_buffer *next; /* of the free ones */
 };
 
 /* What MPI is asked about an object at a checkpoint, as numbers and strings in a row. */
@@ -99,9 +111,9 @@ struct mpi_object {
 	uint8_t subject; /* enum mpi_subject */
 	uint8_t committed;
 	uint8_t commutes;
-	uint8_t large;    /* an operation for large counts */
-	uint8_t buffered; /* a communicator that has a buffer for MPI_Bsend of its own */
-	uint8_t dying;    /* is being destroyed, and the real handle may be given out again */
+	uint8_t large;   /* an operation for large counts */
+	uint8_t dying;   /* is being destroyed, and the real handle may be given out again */
+	int32_t session; /* handle of what a group or communicator was made of; 0: no session */
 	uint32_t
 		references; /* that the program has; 0: it has none, but the real library may */
 	uint64_t sequence;  /* in which order they were made */
@@ -116,6 +128,8 @@ struct mpi_object {
 	uint32_t attributes;    /* how many there are */
 	uint64_t self_order;    /* of a keyval: in which order MPI_COMM_SELF was given it */
 	uint32_t uses;          /* requests that have a datatype */
+	struct mpi_buffer
+		*buffer; /* of a communicator or session; NULL: it has never had one */
 	struct mpi_learned learned;
 };
 
@@ -147,6 +161,11 @@ enum mpi_called {
 
 struct mpi_state {
 	int32_t initialised, finalized;
+	/* By the first session of a program that has not called MPI_Init; and MPI_Finalize has been called, where there still are sessions
+	 * (stubs/mpi/init.c). */
+	int32_t by_session, world_ended;
+	uint32_t sessions; /* that the program has */
+	uint32_t reserved;
 	int32_t provided;   /* the thread level that the program was given */
 	int32_t rank, size; /* of MPI_COMM_WORLD */
 	int32_t lower_is_openmpi; /* the library of the lower half is Open MPI's, whatever ABI the program has */
@@ -170,8 +189,7 @@ struct mpi_state {
 	uint32_t counts_lock;
 	uint64_t numbers_given; /* to communicators, by this rank */
 
-	void *buffer; /* that is attached for MPI_Bsend; NULL: none. The library has none (stubs/mpi/messages_buffered.c) */
-	int64_t buffer_size;
+	struct mpi_buffer buffer;           /* of MPI_Buffer_attach */
 	struct mpi_error_call *error_calls; /* in the order in which they were made */
 	uint32_t error_calls_lost;          /* there was no memory for one */
 

@@ -69,7 +69,7 @@ bool api_is_counted(const struct api *api, const struct api_call *call)
 		if (!call->params[i].stars && is_handle(&call->params[i], API_VIRTUAL) &&
 			!strcmp(call->params[i].type->handle, "comm"))
 			return true;
-	return false;
+	return call->counted;
 }
 
 enum api_way api_way(const struct api_call *call)

@@ -273,8 +273,8 @@ STUB_HIDDEN void gate_number(struct mpi_object *o)
 	int inter = 0, members = 0, others = 0;
 	uint64_t number;
 
-	/* Made of a session, it has no MPI_COMM_WORLD to be told by. */
-	if (!mpi_state.initialised) {
+	/* Made of a session after MPI_Finalize, it has no MPI_COMM_WORLD to be told by. */
+	if (!mpi_state.initialised || mpi_state.finalized) {
 		mpi_state.uncounted = MPI_FOREIGN;
 		return;
 	}
@@ -497,6 +497,13 @@ static int call_of_some(
 	return r;
 }
 
+/* Members of groups make it, without a communicator to count it on. */
+static int is_of_group(unsigned index)
+{
+	return index == INDEX_MPI_Comm_create_from_group ||
+	       index == INDEX_MPI_Intercomm_create_from_groups;
+}
+
 /* It is counted on the communicator of one group, and needs the other one. */
 static int waits_beyond(unsigned index)
 {
@@ -522,6 +529,14 @@ STUB_HIDDEN struct mpi_count *gate_enter(int32_t request, unsigned index)
 	return c;
 }
 
+STUB_HIDDEN struct mpi_count *gate_enter_all(unsigned index)
+{
+	if (is_alone(&mpi_counts[0]))
+		return NULL;
+	enter_collective(&mpi_counts[0], index);
+	return &mpi_counts[0];
+}
+
 STUB_HIDDEN void gate_leave(struct mpi_count *c)
 {
 	if (c)
@@ -539,6 +554,8 @@ STUB_HIDDEN int mpi_counted_call(
 	int r, alone, beyond = waits_beyond(index);
 
 	take_words(info, registers, stack, words);
+	if (is_of_group(index))
+		return call_of_some(index, &mpi_counts[0], code, words);
 	c = count_for(index, words);
 	if (!c)
 		return mpi_call_code(code, words);

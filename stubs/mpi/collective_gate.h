@@ -22,6 +22,8 @@ STUB_HIDDEN int gate_count_messages(MPI_Comm comm, struct mpi_count *c);
  * collective call, else NULL; and it has. */
 STUB_HIDDEN struct mpi_count *gate_enter(int32_t request, unsigned index);
 STUB_HIDDEN void gate_leave(struct mpi_count *c);
+/* The same of a call that all ranks make. */
+STUB_HIDDEN struct mpi_count *gate_enter_all(unsigned index);
 
 /* In a guarded body: whether all ranks of @comm are of MPI_COMM_WORLD. */
 STUB_HIDDEN int gate_is_of_world(MPI_Comm comm);

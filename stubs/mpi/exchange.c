@@ -8,7 +8,7 @@
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/files.h"
 #include "stubs/mpi/handle_table.h"
-#include "stubs/mpi/requests.h"
+#include "stubs/mpi/messages_buffered.h"
 
 #include "mpi.index.h"
 
@@ -371,6 +371,44 @@ static void come_up(struct exchange *x, unsigned index, int failed)
 	}
 }
 
+/* The session of what a call is about; 0: none. */
+static int32_t session_of_call(const struct exchange *x)
+{
+	for (unsigned i = 0; i < x->info->param_count; i++) {
+		const struct call_param *p = &x->info->params[i];
+		const struct mpi_object *o;
+
+		if (p->stars)
+			continue;
+		if (p->object == MPI_SESSION)
+			return x->given[p->word];
+		o = p->object == MPI_GROUP || p->object == MPI_COMM
+			    ? object_of(x->given[p->word])
+			    : NULL;
+		if (o && o->session)
+			return o->session;
+	}
+	return 0;
+}
+
+/* Groups and communicators that the call has made belong to it: there may be a buffer of it (buffers.c). */
+static void note_session(const struct exchange *x)
+{
+	int32_t session = mpi_state.sessions ? session_of_call(x) : 0;
+
+	for (unsigned i = 0; i < x->info->param_count && session; i++) {
+		const struct call_param *p = &x->info->params[i];
+		struct mpi_object *o;
+
+		if ((p->object != MPI_GROUP && p->object != MPI_COMM) || p->stars != 1 ||
+			p->direction != API_OUT || x->counts[i] != 1)
+			continue;
+		o = object_of(*(int32_t *)x->given[p->word]);
+		if (o && !o->session)
+			o->session = session;
+	}
+}
+
 /* A communicator that comes with a request is not there yet. */
 static int is_begun(unsigned index)
 {
@@ -387,6 +425,8 @@ static void number_made(const struct exchange *x, unsigned index)
 		if (p->object != MPI_COMM || !p->stars)
 			continue;
 		o = object_of(*(int32_t *)x->given[p->word]);
+		mpi_messages.handlers |= index == INDEX_MPI_Comm_create_from_group ||
+					 index == INDEX_MPI_Intercomm_create_from_groups;
 		if (o && is_begun(index))
 			gate_number_copy(o, comm_object(x->given[0]));
 		else if (o)
@@ -438,6 +478,8 @@ static int destroy_object(
 	*handle = MPI_KIND_NULL(o->kind);
 	if (o->kind == MPI_COMM)
 		gate_freed(o);
+	if (o->buffer)
+		buffer_end(o->buffer);
 	object_drop(o);
 	return 0;
 }
@@ -474,6 +516,8 @@ STUB_HIDDEN int mpi_perform(unsigned index, const uint64_t *arguments)
 	} else {
 		r = mpi_call_words(&mpi_targets[index], x.words);
 		come_up(&x, index, r);
+		if (!r)
+			note_session(&x);
 		if (!r && x.info->class == API_COLLECTIVE)
 			number_made(&x, index);
 	}

@@ -10,14 +10,18 @@ typedef int MPI_Comm, MPI_Info, MPI_Errhandler, MPI_Session, MPI_Fint, MPI_Keyva
 typedef long MPI_Count, MPI_Aint;
 
 enum {
+	MPI_ERR_BUFFER = 1,
+	MPI_ERR_COMM = 5,
 	MPI_ERR_RANK = 6,
 	MPI_ERR_GROUP = 8,
+	MPI_ERR_ARG = 12,
 	MPI_ERR_TRUNCATE = 14,
 	MPI_ERR_OTHER = 15,
 	MPI_ERR_INTERN = 16,
 	MPI_ERR_UNSUPPORTED_OPERATION = 44,
 	MPI_ERR_LOCKTYPE = 47,
 	MPI_ERR_RMA_SYNC = 50,
+	MPI_ERR_SESSION = 75,
 };
 
 /* A function that is written by hand, and the real one. A macro, as both are declared by one name. */

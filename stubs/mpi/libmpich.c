@@ -8,8 +8,8 @@
 #include "shared/records.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/files.h"
-#include "stubs/mpi/messages_buffered.h"
-#include "stubs/mpi/requests.h"
+#include "stubs/mpi/init.h"
+#include "stubs/mpi/messages.h"
 
 #include "mpi.index.h"
 
@@ -92,30 +92,11 @@ STUB_HIDDEN struct mpi_state mpi_state = {.names = mpi_names,
 	.messages = &mpi_messages,
 	.reserve = library_reserve};
 
-/* Before the library says how many ranks there are: what the launcher says. */
-static int may_be_several(void)
-{
-	static const char *const variables[] = {
-		"PMI_RANK", "PMI_FD", "PMI_PORT", "PMIX_RANK",
-		"SLURM_STEP_NUM_TASKS", /* not in a batch script itself */
-	};
-	const char *size = getenv("PMI_SIZE");
-
-	if (!size)
-		size = getenv("OMPI_COMM_WORLD_SIZE");
-	if (size)
-		return size[0] != '1' || size[1];
-	for (unsigned i = 0; i < sizeof(variables) / sizeof(*variables); i++)
-		if (getenv(variables[i]))
-			return 1;
-	return 0;
-}
-
 static void library_opened(void)
 {
 	objects_reset();
 	files_reset();
-	mpi_state.several = may_be_several();
+	mpi_state.several = launcher_may_have_several();
 	mpi_state.lower_is_openmpi = mpi_library.openmpi;
 	RECORDS->mpi = &mpi_state;
 }
@@ -123,127 +104,12 @@ static void library_opened(void)
 /* ---- by hand ---- */
 
 extern STUB_HIDDEN int real_MPI_Comm_rank(MPI_Comm comm, int *rank),
-	real_MPI_Comm_size(MPI_Comm comm, int *size),
-	real_MPI_Comm_get_attr(MPI_Comm comm, MPI_Keyval key, void **value, int *flag);
-
-/* The program may have set what the library is to be told by its environment. From now on a
- * child of fork has no MPI. */
-BY_HAND(MPI_Query_thread, (int *provided));
-BY_HAND(MPI_Get_version, (int *version, int *subversion));
-
-static void comes_up(void)
-{
-	crossing_used();
-	crossing_environment();
-	crossing_connection();
-	mpi_state.several = may_be_several();
-}
-
-/* What the program may be told, and must stay so when the real library is another one. MPICH 4.0, which may be, has
- * fewer tags than Open MPI. */
-static void remember_told(struct mpi_state *s)
-{
-	enum { TAG_UB = 0x64400001, MOST_TAGS = 0xfffffff };
-	int *limit = NULL, flag = 0;
-
-	if (!real_MPI_Comm_get_attr(MPI_COMM_WORLD, TAG_UB, (void **)&limit, &flag) && flag)
-		s->tag_ub = s->lower_is_openmpi && *limit > MOST_TAGS ? MOST_TAGS : *limit;
-	if (real_MPI_Get_version(&s->version, &s->subversion))
-		s->version = 0;
-}
-
-/* What a restart has to do again, when the library has come up. */
-static int came_up(int result)
-{
-	struct mpi_state *s = &mpi_state;
-
-	if (result)
-		return result;
-	s->several = real_MPI_Query_thread(&s->provided) ||
-		     real_MPI_Comm_rank(MPI_COMM_WORLD, &s->rank) ||
-		     real_MPI_Comm_size(MPI_COMM_WORLD, &s->size) || s->size != 1;
-	s->counts[0].members = s->counts[0].size = s->size;
-	s->world.count = &s->counts[0];
-	s->self.count = &s->counts[1];
-	if (gate_count_messages(MPI_COMM_WORLD, &s->counts[0]) ||
-		gate_count_messages(MPI_COMM_SELF, &s->counts[1]))
-		s->uncounted = MPI_NO_MEMORY;
-	s->main = raw_read_fs();
-	remember_told(s);
-	s->initialised = 1;
-	return 0;
-}
-
-BY_HAND(MPI_Init, (int *argc, char ***argv));
-int body_MPI_Init(int *argc, char ***argv)
-{
-	comes_up();
-	return came_up(real_MPI_Init(argc, argv));
-}
-
-BY_HAND(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided));
-int body_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-	comes_up();
-	return came_up(real_MPI_Init_thread(argc, argv, required, provided));
-}
-
-BY_HAND(MPI_Finalize, (void));
-int body_MPI_Finalize(void)
-{
-	int r;
-
-	buffered_await(INDEX_MPI_Finalize);
-	r = real_MPI_Finalize();
-
-	if (!r)
-		mpi_state.finalized = 1;
-	return r;
-}
-
-/* The library of a restart may have a higher level, or be of another version. */
-int body_MPI_Query_thread(int *provided)
-{
-	int r = real_MPI_Query_thread(provided);
-
-	if (!r && mpi_state.initialised)
-		*provided = mpi_state.provided;
-	return r;
-}
-
-int body_MPI_Get_version(int *version, int *subversion)
-{
-	int r = real_MPI_Get_version(version, subversion);
-
-	if (!r && mpi_state.version) {
-		*version = mpi_state.version;
-		*subversion = mpi_state.subversion;
-	}
-	return r;
-}
-
-/* The library of a restart was initialised by a thread of the lower half. */
-BY_HAND(MPI_Is_thread_main, (int *flag));
-int body_MPI_Is_thread_main(int *flag)
-{
-	int r = real_MPI_Is_thread_main(flag);
-
-	if (!r)
-		*flag = raw_read_fs() == mpi_state.main;
-	return r;
-}
-
-BY_HAND(MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session));
-int body_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
-{
-	comes_up();
-	return real_MPI_Session_init(info, errhandler, session);
-}
+	real_MPI_Comm_size(MPI_Comm comm, int *size);
 
 BY_HAND(MPI_T_init_thread, (int required, int *provided));
 int body_MPI_T_init_thread(int required, int *provided)
 {
-	comes_up();
+	library_comes_up();
 	return real_MPI_T_init_thread(required, provided);
 }
 

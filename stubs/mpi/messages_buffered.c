@@ -1,7 +1,7 @@
 /*
  * messages_buffered.c - a buffered send is the send of a copy, which lies in memory of ours until the message has been asked for. The
  * library is given no buffer: its MPI_Buffer_detach would wait in the lower half, where no thread can be stopped. How much may be
- * under way the program's buffer says.
+ * under way the program's buffer says: that of the communicator, else of its session, else of the process (buffers.c).
  */
 #include <limits.h>
 
@@ -9,25 +9,19 @@
 
 #include "mpi.index.h"
 
-enum { MPI_ERR_BUFFER = 1 };
-
 extern STUB_HIDDEN int real_MPI_Pack_size(int count, int type, int comm, int *size),
 	real_MPI_Pack(
 		const void *in, int count, int type, void *out, int size, int *at, int comm),
 	real_MPI_Pack_size_c(int64_t count, int type, int comm, int64_t *size),
 	real_MPI_Pack_c(const void *in, int64_t count, int type, void *out, int64_t size,
 		int64_t *at, int comm),
-	real_MPI_Comm_call_errhandler(MPI_Comm comm, int error),
-	real_MPI_Buffer_attach(void *buffer, int size),
-	real_MPI_Buffer_detach(void *buffer, int *size),
-	real_MPI_Buffer_attach_c(void *buffer, MPI_Count size),
-	real_MPI_Buffer_detach_c(void *buffer, MPI_Count *size), real_MPI_Buffer_flush(void);
+	real_MPI_Comm_call_errhandler(MPI_Comm comm, int error);
 
 /* ---- what is under way ---- */
 
-static struct mpi_request *sends; /* by `next` */
-static int64_t taken;             /* of the program's buffer, by them: bytes */
-static uint32_t lock;
+static struct mpi_request *sends, **sends_end = &sends; /* in all buffers, by `next` */
+static struct mpi_buffer *unused;
+static uint32_t lock; /* of these, and of what is taken of buffers */
 
 /* No more than a program provides that goes by MPI_BSEND_OVERHEAD: 96 of MPICH's ABI, 128 of Open MPI's. */
 static int64_t space_for(int64_t bytes)
@@ -46,50 +40,95 @@ static int is_sent(const struct mpi_request *r)
 	       flag;
 }
 
-/* In a step. 1: some are left. */
-static int look_at_sends(void)
+static void append(struct mpi_request *r)
 {
-	struct mpi_request **at = &sends, *r;
-
-	raw_lock(&lock);
-	while ((r = *at)) {
-		if (!is_sent(r)) {
-			at = &r->next;
-			continue;
-		}
-		*at = r->next;
-		taken -= space_for(r->count);
-		count_up(&mpi_messages.steps);
-		request_give_back(r);
-	}
-	raw_unlock(&lock);
-	return sends != NULL;
+	r->next = NULL;
+	*sends_end = r;
+	sends_end = &r->next;
 }
 
-static int try_to_reserve(int64_t space)
+/* Under the lock: the send at *@at is taken out. */
+static struct mpi_request *take_out(struct mpi_request **at)
+{
+	struct mpi_request *r = *at;
+
+	*at = r->next;
+	if (sends_end == &r->next)
+		sends_end = at;
+	return r;
+}
+
+static void reuse_if_ended(struct mpi_buffer *b)
+{
+	if (!b->ended || b->under_way)
+		return;
+	b->next = unused;
+	unused = b;
+}
+
+/* Under the lock. */
+static void sent(struct mpi_request *r)
+{
+	r->in->taken -= space_for(r->count);
+	r->in->under_way--;
+	reuse_if_ended(r->in);
+	count_up(&mpi_messages.steps);
+	request_give_back(r);
+}
+
+/* In a step. */
+static void look_at_sends(void)
+{
+	raw_lock(&lock);
+	for (struct mpi_request **at = &sends; *at;)
+		if (is_sent(*at))
+			sent(take_out(at));
+		else
+			at = &(*at)->next;
+	raw_unlock(&lock);
+}
+
+/* In a step: at some of them, each in its turn. There are never more copies than are under way, and a few of the last sends', as each send looks
+ * at two. */
+static void look_at_some(void)
+{
+	raw_lock(&lock);
+	for (int i = 0; i < 2 && sends; i++) {
+		struct mpi_request *r = take_out(&sends);
+
+		if (is_sent(r))
+			sent(r);
+		else
+			append(r);
+	}
+	raw_unlock(&lock);
+}
+
+static int try_to_reserve(struct mpi_buffer *b, int64_t space)
 {
 	int r;
 
 	raw_lock(&lock);
-	r = space <= mpi_state.buffer_size - taken;
+	r = space <= b->size - b->taken;
 	if (r)
-		taken += space;
+		b->taken += space;
 	raw_unlock(&lock);
 	return r;
 }
 
-static int reserve(int64_t space)
+static int reserve(struct mpi_buffer *b, int64_t space)
 {
-	if (try_to_reserve(space))
+	look_at_some();
+	if (try_to_reserve(b, space))
 		return 1;
 	look_at_sends();
-	return try_to_reserve(space);
+	return try_to_reserve(b, space);
 }
 
-static void unreserve(int64_t space)
+static void unreserve(struct mpi_buffer *b, int64_t space)
 {
 	raw_lock(&lock);
-	taken -= space;
+	b->taken -= space;
 	raw_unlock(&lock);
 }
 
@@ -102,9 +141,10 @@ static void leave_under_way(struct message_call *c, struct mpi_request *r, int32
 	r->real = real;
 	request_posted(r);
 	c->packed = NULL; /* it is the request's now */
+	r->in = c->in;
 	raw_lock(&lock);
-	r->next = sends;
-	sends = r;
+	r->in->under_way++;
+	append(r);
 	raw_unlock(&lock);
 }
 
@@ -113,14 +153,14 @@ static void begin(struct message_call *c, struct mpi_request *r)
 {
 	int64_t space = space_for(c->count);
 	int32_t real, status[MPI_STATUS_INTS];
-	int flag = 0, has_room = reserve(space);
+	int flag = 0, has_room = reserve(c->in, space);
 
 	c->result = has_room ? message_begin_send(c, &real)
 			     : message_failed(c->comm, MPI_ERR_BUFFER);
 	if (c->result) {
 		request_untake(r);
 		if (has_room)
-			unreserve(space);
+			unreserve(c->in, space);
 		return;
 	}
 	message_sent(message_counts(c), c->peer);
@@ -130,7 +170,7 @@ static void begin(struct message_call *c, struct mpi_request *r)
 		return;
 	}
 	request_untake(r);
-	unreserve(space);
+	unreserve(c->in, space);
 }
 
 static int step_bsend(struct message_call *c)
@@ -196,20 +236,20 @@ static int step_start(struct message_call *c)
 
 /* ---- in front of the crossing ---- */
 
-/* One that has a buffer of its own (MPI 4.1) is the library's to serve. */
-static int is_ours(const struct message_call *c)
+/* Without a buffer it is the library's, to report the mistake. */
+static int is_ours(struct message_call *c)
 {
-	const struct mpi_object *comm = comm_object(c->comm);
-
-	return mpi_state.buffer && c->peer != MPI_PROC_NULL && (!comm || !comm->buffered);
+	c->in = buffer_for(comm_object(c->comm));
+	return c->in && c->peer != MPI_PROC_NULL;
 }
 
+/* Bytes may be too many for an int where elements are not. Libraries before MPI 4.0 have no functions for large counts. */
 static int size_of(const struct message_call *c, int64_t *size)
 {
-	int small = 0, r;
+	int r = real_MPI_Pack_size_c(c->count, c->datatype, c->comm, size), small = 0;
 
-	if (c->count > INT_MAX)
-		return real_MPI_Pack_size_c(c->count, c->datatype, c->comm, size);
+	if (r != MPI_ERR_UNSUPPORTED_OPERATION || c->count > INT_MAX)
+		return r;
 	r = real_MPI_Pack_size((int)c->count, c->datatype, c->comm, &small);
 	*size = small;
 	return r;
@@ -217,14 +257,22 @@ static int size_of(const struct message_call *c, int64_t *size)
 
 static int pack(const struct message_call *c, void *to, int64_t size, int64_t *at)
 {
-	int small = 0, r;
+	int r = real_MPI_Pack_c(c->buffer, c->count, c->datatype, to, size, at, c->comm);
+	int small = 0;
 
-	if (c->count > INT_MAX)
-		return real_MPI_Pack_c(c->buffer, c->count, c->datatype, to, size, at, c->comm);
+	if (r != MPI_ERR_UNSUPPORTED_OPERATION || c->count > INT_MAX || size > INT_MAX)
+		return r;
 	r = real_MPI_Pack(
 		c->buffer, (int)c->count, c->datatype, to, (int)size, &small, c->comm);
 	*at = small;
 	return r;
+}
+
+static int failed(const struct message_call *c, int error)
+{
+	if (comm_object(c->comm))
+		(void)real_MPI_Comm_call_errhandler(c->comm, error);
+	return error;
 }
 
 /* Make the message of @c a copy of what it was. */
@@ -235,9 +283,12 @@ static int copy(struct message_call *c)
 
 	if (r)
 		return r;
+	/* It would not fit into an empty buffer. */
+	if (c->in->size - size < space_for(0))
+		return failed(c, MPI_ERR_BUFFER);
 	c->packed = queue_memory(size);
 	if (!c->packed)
-		return message_failed(c->comm, MPI_ERR_OTHER);
+		return failed(c, MPI_ERR_OTHER);
 	r = pack(c, c->packed->bytes, size, &at);
 	c->buffer = c->packed->bytes;
 	c->count = at;
@@ -265,6 +316,18 @@ STUB_HIDDEN int message_buffered(struct message_call *c)
 	return send_copy(c, c->handle ? step_ibsend : step_bsend);
 }
 
+/* The communicator that @r is to be sent on. The program may have freed it, and the library has it as long as it has the request; then it is given
+ * the library's own handle. */
+static int comm_of(const struct mpi_request *r)
+{
+	const struct mpi_object *o = comm_object(r->comm);
+
+	return o && o->real == r->real_comm && o->count == r->counts &&
+			       (!r->counts || r->counts->number == r->number)
+		       ? r->comm
+		       : r->real_comm;
+}
+
 STUB_HIDDEN int request_start_buffered(const struct mpi_request *r, struct message_call *c)
 {
 	struct message_call message;
@@ -272,128 +335,67 @@ STUB_HIDDEN int request_start_buffered(const struct mpi_request *r, struct messa
 	if (r->kind != MPI_SEND || r->mode != MPI_BUFFERED || !r->persistent)
 		return -1;
 	message_call_about(&message, NULL, c->index, r->buffer, r->count, r->datatype, r->peer,
-		r->tag, r->comm);
+		r->tag, comm_of(r));
 	message.handle = c->handle;
 	return is_ours(&message) ? send_copy(&message, step_start) : -1;
 }
 
-/* ---- the program's buffer ---- */
+/* ---- waited for, and given back ---- */
+
+static int is_empty(const struct mpi_buffer *b)
+{
+	return b ? !b->under_way : !sends;
+}
 
 static int step_await_sends(struct message_call *c)
 {
-	return look_at_sends() ? STEP_AGAIN : STEP_DONE;
+	look_at_sends();
+	return is_empty(c->in) ? STEP_DONE : STEP_AGAIN;
 }
 
-STUB_HIDDEN void buffered_await(unsigned index)
+STUB_HIDDEN void buffered_await(unsigned index, struct mpi_buffer *b)
 {
 	struct message_call c;
 
-	if (!sends)
+	if (is_empty(b))
 		return;
 	message_call_completes(&c, step_await_sends, index, NULL, NULL, STATUS_IGNORE);
+	c.in = b;
 	(void)message_wait(&c);
 }
 
-/* The library has looked at the arguments, and has no buffer any more. */
-static int attached(int result, void *buffer, int64_t size)
+STUB_HIDDEN int buffered_before(const struct mpi_buffer *b, uint64_t posted)
 {
-	if (result)
-		return result;
-	mpi_state.buffer = buffer;
-	/* MPI_BUFFER_AUTOMATIC is no address. */
-	mpi_state.buffer_size = (intptr_t)buffer < 0 ? LONG_MAX : size;
-	return 0;
+	int r = 0;
+
+	look_at_sends();
+	raw_lock(&lock);
+	for (const struct mpi_request *s = sends; s && !r; s = s->next)
+		r = s->in == b && s->posted < posted;
+	raw_unlock(&lock);
+	return r;
 }
 
-static int has_one_already(void)
+STUB_HIDDEN struct mpi_buffer *buffer_new(void)
 {
-	real_MPI_Comm_call_errhandler(COMM_WORLD, MPI_ERR_BUFFER);
-	return MPI_ERR_BUFFER;
+	struct mpi_buffer *b;
+
+	raw_lock(&lock);
+	b = unused;
+	if (b)
+		unused = b->next;
+	raw_unlock(&lock);
+	if (!b)
+		b = records_alloc(sizeof(*b));
+	if (b)
+		raw_zero(b, sizeof(*b));
+	return b;
 }
 
-BY_HAND(MPI_Buffer_attach, (void *buffer, int size));
-int body_MPI_Buffer_attach(void *buffer, int size)
+STUB_HIDDEN void buffer_end(struct mpi_buffer *b)
 {
-	int r = mpi_state.buffer ? has_one_already() : real_MPI_Buffer_attach(buffer, size);
-	void *was;
-	int its;
-
-	return attached(r ? r : real_MPI_Buffer_detach(&was, &its), buffer, size);
-}
-
-BY_HAND(MPI_Buffer_attach_c, (void *buffer, MPI_Count size));
-int body_MPI_Buffer_attach_c(void *buffer, MPI_Count size)
-{
-	int r = mpi_state.buffer ? has_one_already() : real_MPI_Buffer_attach_c(buffer, size);
-	MPI_Count its;
-	void *was;
-
-	return attached(r ? r : real_MPI_Buffer_detach_c(&was, &its), buffer, size);
-}
-
-static int64_t detach(unsigned index, void **buffer)
-{
-	buffered_await(index);
-	*buffer = mpi_state.buffer;
-	mpi_state.buffer = NULL;
-	return mpi_state.buffer_size == LONG_MAX ? 0 : mpi_state.buffer_size;
-}
-
-OPEN(MPI_Buffer_detach, (void *buffer, int *size))
-{
-	if (!mpi_state.buffer)
-		return real_MPI_Buffer_detach(buffer, size);
-	*size = (int)detach(INDEX_MPI_Buffer_detach, buffer);
-	return 0;
-}
-
-OPEN(MPI_Buffer_detach_c, (void *buffer, MPI_Count *size))
-{
-	if (!mpi_state.buffer)
-		return real_MPI_Buffer_detach_c(buffer, size);
-	*size = detach(INDEX_MPI_Buffer_detach_c, buffer);
-	return 0;
-}
-
-OPEN(MPI_Buffer_flush, (void))
-{
-	if (!mpi_state.buffer)
-		return real_MPI_Buffer_flush();
-	buffered_await(INDEX_MPI_Buffer_flush);
-	return 0;
-}
-
-/* ---- buffers of communicators ---- */
-
-static int buffered(int result, MPI_Comm comm, int is)
-{
-	struct mpi_object *o = comm_object(comm);
-
-	if (!result && o)
-		o->buffered = is;
-	return result;
-}
-
-BY_HAND(MPI_Comm_attach_buffer, (MPI_Comm comm, void *buffer, int size));
-int body_MPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
-{
-	return buffered(real_MPI_Comm_attach_buffer(comm, buffer, size), comm, 1);
-}
-
-BY_HAND(MPI_Comm_attach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count size));
-int body_MPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
-{
-	return buffered(real_MPI_Comm_attach_buffer_c(comm, buffer, size), comm, 1);
-}
-
-BY_HAND(MPI_Comm_detach_buffer, (MPI_Comm comm, void *buffer, int *size));
-int body_MPI_Comm_detach_buffer(MPI_Comm comm, void *buffer, int *size)
-{
-	return buffered(real_MPI_Comm_detach_buffer(comm, buffer, size), comm, 0);
-}
-
-BY_HAND(MPI_Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size));
-int body_MPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count *size)
-{
-	return buffered(real_MPI_Comm_detach_buffer_c(comm, buffer, size), comm, 0);
+	raw_lock(&lock);
+	b->ended = 1;
+	reuse_if_ended(b);
+	raw_unlock(&lock);
 }

@@ -1,4 +1,5 @@
-/* messages_buffered.h - buffered sends, which are the stub's own (messages_buffered.c). In front of the crossing. */
+/* messages_buffered.h - buffered sends, which are the stub's own (messages_buffered.c), and their buffers (buffers.c). In front of the crossing, if
+ * nothing else is said. */
 #ifndef STUBS_MPI_MESSAGES_BUFFERED_H
 #define STUBS_MPI_MESSAGES_BUFFERED_H
 
@@ -10,7 +11,20 @@ STUB_HIDDEN int message_buffered(struct message_call *c);
 /* The same of MPI_Start for @r, whose handle is *c->handle; -1: it is none of ours. */
 STUB_HIDDEN int request_start_buffered(const struct mpi_request *r, struct message_call *c);
 
-/* Wait until all have been sent, as the function @index does. */
-STUB_HIDDEN void buffered_await(unsigned index);
+/* Wait until all in @b have been sent, NULL: in any buffer, as the function @index does. */
+STUB_HIDDEN void buffered_await(unsigned index, struct mpi_buffer *b);
+
+/* In a step: whether any in @b is still under way that was begun before @posted (struct mpi_request). */
+STUB_HIDDEN int buffered_before(const struct mpi_buffer *b, uint64_t posted);
+
+/* In a guarded body: one that is all zero; NULL: there is no memory. And back: what is in it is sent all the same. */
+STUB_HIDDEN struct mpi_buffer *buffer_new(void);
+STUB_HIDDEN void buffer_end(struct mpi_buffer *b);
+
+/* The buffer of what is sent on @comm, NULL: on none that is known; NULL if the program has attached none. */
+STUB_HIDDEN struct mpi_buffer *buffer_for(const struct mpi_object *comm);
+
+/* Whether @r, a flush, is not complete yet. If it is, it is held. In a step. */
+STUB_HIDDEN int flush_is_withheld(struct mpi_request *r);
 
 #endif

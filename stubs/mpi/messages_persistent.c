@@ -29,6 +29,7 @@ static int step_init(struct message_call *c)
 	request_describe(r, c);
 	r->kind = c->receives ? MPI_RECEIVE : MPI_SEND;
 	r->persistent = 1;
+	r->real_comm = comm;
 	request_use_type(r);
 	*c->handle = r->handle;
 	return STEP_DONE;

@@ -84,6 +84,7 @@ STUB_HIDDEN void request_give_back(struct mpi_request *r)
 		drop_object(r->origin->objects[--r->origin->object_count]);
 	r->type = NULL;
 	r->message = r->packed = NULL;
+	r->in = NULL;
 	r->pair = NULL;
 	r->kind = MPI_NO_REQUEST;
 	r->completed = r->orphan = r->fortran = r->send_error = 0;

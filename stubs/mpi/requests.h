@@ -59,6 +59,7 @@ struct message_call {
 	struct mpi_request *requests[2]; /* of ours, which are under way */
 	struct message_call *other;      /* the send that goes with a receive */
 	struct mpi_message *packed;      /* memory with what is sent, or NULL */
+	struct mpi_buffer *in;           /* of a buffered send, or what is waited for in it */
 	/* Calls about several requests: `handle` and `status` are arrays. */
 	int n, *index_out, *indices;
 	int paired;                /* how many a send holds back */

@@ -6,7 +6,7 @@
  */
 #include "shared/call_info.h"
 #include "stubs/mpi/files.h"
-#include "stubs/mpi/messages.h"
+#include "stubs/mpi/messages_buffered.h"
 
 #include "mpi.index.h"
 
@@ -54,6 +54,8 @@ STUB_HIDDEN int request_is_withheld(struct mpi_request *r)
 	static uint32_t looking;
 	struct mpi_request *first = r;
 
+	if (r->active && !r->held && r->kind == MPI_BUFFER_FLUSH)
+		return flush_is_withheld(r);
 	if (!r->active || r->held || !request_is_of_file(r))
 		return 0;
 	/* Another thread may look at the same one, which the library frees when it is complete. */

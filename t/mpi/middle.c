@@ -1,7 +1,7 @@
 /*
  * middle.c - preloaded into an MPI program by suite.sh, between the program and its library: each function of MPI comes
  * here first. Rank 0 counts them; or it lets a checkpoint come in the middle: at a certain call it writes its process
- * id into the file "reached", and takes its time for each call from then on, and no rank ends MPI, until the file
+ * id into the file "reached", and takes its time for each call from then on, and no rank ends MPI or a session, until the file
  * "saved" is there. "ending" says that rank 0 was at the end before that.
  *
  * In the environment: MIDDLE, a directory for these files; MIDDLE_AT, the number of the call; 0: write the file "count"
@@ -98,7 +98,7 @@ void middle_call(const char *name)
 
 	if (!directory || !rank || !at || saved())
 		return;
-	if (!strcmp(name, "MPI_Finalize"))
+	if (!strcmp(name, "MPI_Finalize") || !strcmp(name, "MPI_Session_finalize"))
 		await_saved();
 	if (strcmp(rank, "0") || n < at)
 		return;
