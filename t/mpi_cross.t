@@ -24,7 +24,7 @@ build() { # LIBRARY NAME...: of t/application/mpi_NAME.c, as NAME.LIBRARY
 	done
 }
 
-build mpich alone answers told messages buffered lasting windows files
+build mpich alone answers told messages buffered lasting windows files sessions
 build openmpi alone told lasting
 programs=$PWD
 
@@ -136,13 +136,16 @@ moves 2 "$programs/lasting.openmpi" mpich
 
 # ---- what Open MPI's library cannot be given ----
 
-for program in windows files; do
+for program in windows files sessions; do
 	job_arena $program
 	step=start && start_job mpich 2 "$programs/$program.mpich" && step=checkpoint && job_checkpoint && kill_all
 	ranks openmpi 2 trecr-restart ck
 	await -t 120 -p $launcher 2>>await.err
-	what="a window"
-	[ $program = windows ] || what="a file open"
+	case $program in
+	windows) what="a window" ;;
+	files) what="a file open" ;;
+	*) what="a session" ;;
+	esac
 	like "$(cat err.*)" "cannot restart ck: .*it has $what .*Open MPI.*: restart it under MPICH's launcher" \
 		"a restart of mpi_$program with Open MPI's library is refused"
 	is "$(cat err.* | grep -c 'cannot restart')" 1 "by one rank"

@@ -5,9 +5,9 @@
 . "$top/t/job_lib.sh"
 . "$top/t/mpi_job_lib.sh"
 
-build_programs mpi_alone mpi_job mpi_messages mpi_buffered mpi_lasting mpi_windows mpi_files mpi_sessions
+build_programs mpi_alone mpi_job mpi_messages mpi_buffered mpi_lasting mpi_windows mpi_files mpi_sessions mpi_partitioned
 alone=$PWD/mpi_alone job=$PWD/mpi_job messages=$PWD/mpi_messages lasting=$PWD/mpi_lasting
-windows=$PWD/mpi_windows buffered=$PWD/mpi_buffered files=$PWD/mpi_files sessions=$PWD/mpi_sessions
+windows=$PWD/mpi_windows buffered=$PWD/mpi_buffered files=$PWD/mpi_files sessions=$PWD/mpi_sessions partitioned=$PWD/mpi_partitioned
 
 # ---- one rank ----
 
@@ -97,13 +97,22 @@ done
 # What they send each other belongs to sessions; without MPI_Init, and with it.
 PROGRAM=$sessions
 for count in 2 3; do
-	for how in '' world; do
+	for how in '' world ended; do
 		job_arena sessions-$count
 		# shellcheck disable=SC2086 # none, or one
 		three_times $count $how
-		tell "$count ranks with sessions${how:+ and MPI_Init}, three times saved, killed and brought back"
+		tell "$count ranks with sessions${how:+ and MPI_Init ($how)}, three times saved, killed and brought back"
 		kill_all
 	done
+done
+
+# Partitions are ready, and some are not, at each moment.
+PROGRAM=$partitioned
+for count in 2 3; do
+	job_arena partitioned-$count
+	three_times $count
+	tell "$count ranks that send each other partitioned messages, three times saved, killed and brought back"
+	kill_all
 done
 
 # Persistent collective calls, MPI_Isendrecv, and requests that the program completes itself.
@@ -200,7 +209,7 @@ refused() { # COUNT ARGUMENT REASON
 	kill_all
 }
 
-refused 2 MPI_Psend_init 'rank 1: process [0-9]+ has called MPI_Psend_init, and what that leaves'
+refused 2 MPI_T_init_thread 'rank 1: process [0-9]+ has called MPI_T_init_thread, and what that leaves'
 
 PROGRAM=$windows
 refused 2 shared 'has called MPI_Win_allocate_shared, and what that leaves'
@@ -284,6 +293,13 @@ for moment in freed flushing; do
 	tell "with buffered messages ($moment) a job is saved, and they come once"
 	kill_all
 done
+
+# Some partitions are ready; all of a message are, whose receive has not been started.
+job_arena parts
+step=start && ranks 2 "${run[@]}" -- "$partitioned" asleep && all_asleep 2 && step=checkpoint && job_checkpoint && kill_all &&
+	step=restart && ranks 2 trecr-restart ck && : >awake && step="its end" && all_in_a_round 2 && finish_job 2 ready
+tell "partitions that are ready are so after a restart, and what they wait for comes"
+kill_all
 
 # A rank waits in MPI_Finalize until they are asked for.
 job_arena finalizing

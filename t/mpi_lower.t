@@ -85,8 +85,8 @@ ok "a program of one rank is built" mpicc.mpich -O1 -o alone "$top/t/application
 is "$("${lower[@]}" "$alone" session 2>&1 | grep -v "no checkpoint will")" ok "a session without MPI_Init"
 scenario "collective calls and questions, over three restarts" three_times "$alone"
 scenario "a program behind MPI_Finalize, over three restarts" three_times "$alone" finalized
-reason="has called MPI_Psend_init, and what that leaves in an MPI library"
-scenario "MPI_Psend_init is refused by its name" refused "$alone" MPI_Psend_init
+reason="has called MPI_T_init_thread, and what that leaves in an MPI library"
+scenario "MPI_T_init_thread is refused by its name" refused "$alone" MPI_T_init_thread
 objects=$PWD/objects
 ok "a program with objects is built" mpicc.mpich -O1 -o objects "$top/t/application/mpi_objects.c"
 scenario "objects of each kind, over three restarts" three_times "$objects"

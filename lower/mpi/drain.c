@@ -142,13 +142,20 @@ static int may_be_made(struct mpi_messages *m)
 	return 0;
 }
 
+/* The library has no request of it; of a partitioned send not before all is ready. */
+static int is_own(const struct mpi_request *r)
+{
+	return r->kind == MPI_BUFFER_FLUSH || r->kind == MPI_PARTITIONED_RECEIVE ||
+	       (r->kind == MPI_PARTITIONED_SEND && !r->sent);
+}
+
 static void look_at_requests(struct mpi_messages *m)
 {
 	for (uint32_t i = 0; i < m->used; i++) {
 		struct mpi_request *r = mpi_request_at(m, i);
 
-		if (r->kind && r->kind != MPI_MATCHED_MESSAGE && r->kind != MPI_BUFFER_FLUSH &&
-			r->active && !r->held && !mpi_request_elder(r))
+		if (r->kind && r->kind != MPI_MATCHED_MESSAGE && !is_own(r) && r->active &&
+			!r->held && !mpi_request_elder(r))
 			request_look(r);
 	}
 }
@@ -333,7 +340,7 @@ static int is_request_drained(struct mpi_messages *m, struct mpi_request *r, int
 	if (r->kind == MPI_MATCHED_MESSAGE)
 		return (r->message && is_whole(r->message, failed)) ||
 		       tell_wait(m, r->counts, r->call, r->peer);
-	if (!r->active || r->held || r->kind == MPI_RECEIVE || r->kind == MPI_BUFFER_FLUSH)
+	if (!r->active || r->held || r->kind == MPI_RECEIVE || is_own(r))
 		return 1;
 	tell_wait(m, r->counts, r->call, r->peer);
 	m->synchronous += synchronous;

@@ -58,6 +58,8 @@ enum mpi_request_kind {
 	MPI_NONBLOCKING_OTHER,     /* of a nonblocking collective call, a file, a window ... */
 	MPI_PERSISTENT_COLLECTIVE, /* persistent, of a collective call */
 	MPI_GENERALIZED,           /* which the program completes itself */
+	MPI_PARTITIONED_SEND,
+	MPI_PARTITIONED_RECEIVE, /* the library has no request of it */
 	MPI_BUFFER_FLUSH, /* of MPI_Buffer_iflush and its like: the library has none of it */
 };
 
@@ -120,6 +122,12 @@ struct mpi_request {
 	int32_t peer, tag;
 	int32_t comm, datatype; /* the program's handles */
 	int32_t real_comm; /* of MPI_Bsend_init: the library's, for when the program has freed it */
+	/* Of a partitioned one: */
+	int32_t world;        /* the peer's rank in MPI_COMM_WORLD */
+	int32_t parts, ready; /* partitions, and how many of them are ready, of a send */
+	int64_t part_size, part_extent; /* bytes of each, packed and in the buffer */
+	uint64_t order;                 /* which of those with its communicator, peer and tag */
+	uint32_t sent; /* all are ready, and `real` is the library's request of the message */
 	uint32_t reserved;
 	struct mpi_buffer *in; /* of a buffered send that is under way, or a flush */
 	void *buffer;

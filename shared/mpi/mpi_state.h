@@ -87,6 +87,7 @@ struct mpi_count {
 
 #define MPI_COUNTS       16384
 #define MPI_NUMBER_WORLD 1
+#define MPI_NUMBER_PARTS 3 /* the stub's own communicator for partitioned requests */
 #define MPI_NUMBER_SELF                                                                        \
 	2 /* MPI_COMM_SELF: each rank's own, no collective call on it is counted */
 #define MPI_NUMBER_OF_SOME (1ul << 63) /* calls on that communicator of some members only */
@@ -201,6 +202,8 @@ struct mpi_state {
 	struct mpi_object *free;
 	struct mpi_object *buckets[MPI_BUCKETS]; /* by real handle */
 	struct mpi_object world, self;
+	struct mpi_object
+		*partitions; /* all ranks, for partitioned requests; NULL: there are none */
 };
 
 static inline int mpi_is_virtual(int32_t handle)

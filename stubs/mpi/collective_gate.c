@@ -333,6 +333,12 @@ STUB_HIDDEN void gate_number_copy(struct mpi_object *o, const struct mpi_object 
 		mpi_state.uncounted = MPI_NO_MEMORY;
 }
 
+STUB_HIDDEN int gate_number_partitions(struct mpi_object *o)
+{
+	o->count = new_count(MPI_NUMBER_PARTS, mpi_state.size, mpi_state.size, 0);
+	return o->count ? gate_count_messages(COMM_WORLD, o->count) : -1;
+}
+
 /* ---- windows ---- */
 
 STUB_HIDDEN int gate_is_of_world(MPI_Comm comm)

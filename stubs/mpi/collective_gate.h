@@ -35,6 +35,9 @@ STUB_HIDDEN void gate_begin_windows(void);
  * behind it. */
 STUB_HIDDEN struct mpi_count *gate_enter_window(unsigned index);
 
+/* In a guarded body: @o, a communicator of all ranks, is the stub's own for partitioned requests. 0, or -1. */
+STUB_HIDDEN int gate_number_partitions(struct mpi_object *o);
+
 /* It has been freed. */
 STUB_HIDDEN void gate_freed(const struct mpi_object *o);
 

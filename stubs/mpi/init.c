@@ -13,6 +13,7 @@
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/init.h"
 #include "stubs/mpi/messages_buffered.h"
+#include "stubs/mpi/partitioned.h"
 
 #include "mpi.index.h"
 
@@ -84,6 +85,7 @@ static int came_up(int result)
 		s->uncounted = MPI_NO_MEMORY;
 	s->main = raw_read_fs();
 	remember_told(s);
+	partitions_come_up();
 	s->initialised = 1;
 	return 0;
 }
@@ -147,9 +149,11 @@ OPEN(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))
 
 static int finalize(void *unused)
 {
-	int r = real_MPI_Finalize();
+	int r;
 
 	(void)unused;
+	partitions_end();
+	r = real_MPI_Finalize();
 	if (!r)
 		mpi_state.finalized = 1;
 	return r;

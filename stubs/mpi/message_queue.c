@@ -106,6 +106,32 @@ static struct mpi_message *listed_memory(int class)
 	return m ? m : records_alloc(1ul << class);
 }
 
+STUB_HIDDEN struct mpi_message *queue_memory_in_step(uint64_t size)
+{
+	enum { PAGE = 12 }; /* a class of its own; what is smaller has a page, too */
+	uint64_t total = sizeof(struct mpi_message) + size;
+	int class = mpi_message_class(total < 1 << PAGE ? 1 << PAGE : total);
+	struct mpi_message *m = NULL;
+
+	total = class < 0 ? (total + 4095) & ~4095ul : 1ul << class;
+	raw_lock(&mpi_messages.memory_lock);
+	if (class >= 0 && mpi_messages.memory[class]) {
+		m = mpi_messages.memory[class];
+		mpi_messages.memory[class] = m->next;
+	}
+	raw_unlock(&mpi_messages.memory_lock);
+	if (!m)
+		m = map_memory(total);
+	if (!m)
+		return NULL;
+	m->next = NULL;
+	m->size = size;
+	m->room = total - sizeof(*m);
+	m->bytes = (char *)(m + 1);
+	m->request = MPI_REQUEST_NULL;
+	return m;
+}
+
 struct wanted {
 	uint64_t size;
 	struct mpi_message *memory;

@@ -4,6 +4,7 @@
  */
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/messages_buffered.h"
+#include "stubs/mpi/partitioned.h"
 
 #include "mpi.index.h"
 
@@ -106,12 +107,14 @@ static int start_request(unsigned index, int *request)
 {
 	struct message_call c = {
 		.step = step_start, .index = index, .handle = request, .status = STATUS_IGNORE};
-	const struct mpi_request *started = request_of(*request);
+	struct mpi_request *started = request_of(*request);
 	int r = started ? request_start_buffered(started, &c) : -1;
 	struct mpi_count *count;
 
 	if (r >= 0)
 		return r;
+	if (started && request_is_partitioned(started))
+		return partitioned_start(started);
 	count = gate_enter(*request, index);
 	r = message_once(&c);
 	gate_leave(count);

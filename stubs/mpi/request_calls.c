@@ -68,7 +68,8 @@ static int is_open(const struct mpi_request *r)
 {
 	return r->active && !r->held &&
 	       (r->kind == MPI_RECEIVE || r->kind == MPI_MATCHED_RECEIVE ||
-		       request_is_of_file(r) || (r->kind == MPI_SEND && r->cancelled));
+		       request_is_of_file(r) || (r->kind == MPI_PARTITIONED_SEND && r->sent) ||
+		       (r->kind == MPI_SEND && r->cancelled));
 }
 
 static void leave_open(struct mpi_request *r)
@@ -255,37 +256,4 @@ OPEN(MPI_Request_get_status_some,
 	if (!any)
 		*count = MPI_UNDEFINED;
 	return r;
-}
-
-/* ---- requests that are none of messages: only their handles are exchanged ---- */
-
-static int32_t real_request(int32_t handle)
-{
-	const struct mpi_request *r = request_of(handle);
-
-	return r ? r->real : handle;
-}
-
-BY_HAND(MPI_Parrived, (int request, int partition, int *flag));
-int body_MPI_Parrived(int request, int partition, int *flag)
-{
-	return real_MPI_Parrived(real_request(request), partition, flag);
-}
-
-BY_HAND(MPI_Pready, (int partition, int request));
-int body_MPI_Pready(int partition, int request)
-{
-	return real_MPI_Pready(partition, real_request(request));
-}
-
-BY_HAND(MPI_Pready_list, (int n, const int *partitions, int request));
-int body_MPI_Pready_list(int n, const int *partitions, int request)
-{
-	return real_MPI_Pready_list(n, partitions, real_request(request));
-}
-
-BY_HAND(MPI_Pready_range, (int low, int high, int request));
-int body_MPI_Pready_range(int low, int high, int request)
-{
-	return real_MPI_Pready_range(low, high, real_request(request));
 }

@@ -135,7 +135,7 @@ STUB_HIDDEN void request_use_type(struct mpi_request *r)
 		__atomic_add_fetch(&r->type->uses, 1, __ATOMIC_SEQ_CST);
 }
 
-static struct mpi_request *take_given(unsigned index, int32_t real, int kind)
+STUB_HIDDEN struct mpi_request *request_new(unsigned index, int32_t real, int kind)
 {
 	struct mpi_request *r;
 
@@ -159,7 +159,7 @@ STUB_HIDDEN int32_t request_given(unsigned index, int32_t real, int own_op)
 
 	if (real == MPI_REQUEST_NULL)
 		return real;
-	r = take_given(index, real, MPI_NONBLOCKING_OTHER);
+	r = request_new(index, real, MPI_NONBLOCKING_OTHER);
 	if (!r)
 		return real; /* it is good until there is a restart, and refused until then */
 	r->own_op = own_op;
@@ -173,7 +173,7 @@ STUB_HIDDEN int32_t request_given(unsigned index, int32_t real, int own_op)
 
 STUB_HIDDEN struct mpi_request *request_with_origin(unsigned index, int32_t real, int kind)
 {
-	struct mpi_request *r = take_given(index, real, kind);
+	struct mpi_request *r = request_new(index, real, kind);
 	struct mpi_origin *o;
 
 	if (!r)

@@ -223,6 +223,9 @@ STUB_HIDDEN int message_failed(int32_t comm, int error);
 
 /* ---- in front of the crossing ---- */
 
+/* In a guarded body: one that is not active, with its handle and nothing else. NULL: there is no memory. */
+STUB_HIDDEN struct mpi_request *request_new(unsigned index, int32_t real, int kind);
+
 /* In a guarded body, of a call that has given out a request that is none of a message. */
 STUB_HIDDEN int32_t request_given(unsigned index, int32_t real, int own_op);
 
@@ -240,6 +243,8 @@ STUB_HIDDEN void *origin_copy(struct mpi_origin *o, const void *from, uint64_t s
 /* In front of the crossing: memory for so many bytes, and back. NULL: there is none. */
 STUB_HIDDEN struct mpi_message *queue_memory(uint64_t size);
 STUB_HIDDEN void queue_memory_unused(struct mpi_message *message);
+/* The first in a step. */
+STUB_HIDDEN struct mpi_message *queue_memory_in_step(uint64_t size);
 /* The latter in a step or a guarded body. */
 STUB_HIDDEN void queue_give_back(struct mpi_message *message);
 

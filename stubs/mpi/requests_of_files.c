@@ -7,6 +7,7 @@
 #include "shared/call_info.h"
 #include "stubs/mpi/files.h"
 #include "stubs/mpi/messages_buffered.h"
+#include "stubs/mpi/partitioned.h"
 
 #include "mpi.index.h"
 
@@ -54,6 +55,8 @@ STUB_HIDDEN int request_is_withheld(struct mpi_request *r)
 	static uint32_t looking;
 	struct mpi_request *first = r;
 
+	if (r->active && !r->held && request_is_partitioned(r))
+		return partitioned_is_withheld(r);
 	if (r->active && !r->held && r->kind == MPI_BUFFER_FLUSH)
 		return flush_is_withheld(r);
 	if (!r->active || r->held || !request_is_of_file(r))

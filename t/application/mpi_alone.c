@@ -67,13 +67,6 @@ static void leave(const char *function)
 		int provided;
 
 		MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided);
-#if MPI_VERSION >= 4
-	} else if (!strcmp(function, "MPI_Psend_init")) {
-		MPI_Request request;
-
-		MPI_Psend_init(
-			&buffer, 1, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_INFO_NULL, &request);
-#endif
 	} else {
 		CHECK(!strcmp(function, "launched"));
 	}

@@ -345,8 +345,7 @@ static void make_copy(void)
 
 static void leave(const char *function)
 {
-	static int buffer;
-	MPI_Request request;
+	int provided;
 
 	if (!strcmp(function, "between"))
 		make_between();
@@ -354,11 +353,8 @@ static void leave(const char *function)
 		make_copy();
 	if (!strcmp(function, "apart"))
 		call_apart();
-#if MPI_VERSION >= 4
-	if (!strcmp(function, "MPI_Psend_init") && rank % 2)
-		MPI_Psend_init(
-			&buffer, 1, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_INFO_NULL, &request);
-#endif
+	if (!strcmp(function, "MPI_T_init_thread") && rank % 2)
+		CHECK(!MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /*
  * mpi_sessions.c - an MPI program of sessions: without MPI_Init, or with "world" besides it, and then MPI_Finalize comes before the last session is
- * finalized. Round after round its ranks send each other messages, make collective calls, and make and end a second session, on communicators that
+ * finalized; with "ended" it comes before the rounds. Round after round its ranks send each other messages, make collective calls, and make and end a second session, on communicators that
  * are made of process sets. "ready" after the first round. Rounds are shown as in mpi_ranks.h; "ok" at the end, when the file "go" is there.
  */
 #define _GNU_SOURCE
@@ -122,7 +122,8 @@ static void send_round(int round)
 
 int main(int argc, char **argv)
 {
-	int on = 1, flag = -1, provided, world = argc > 1;
+	int on = 1, flag = -1, provided, world = argc > 1,
+	    ended = world && !strcmp(argv[1], "ended");
 
 	if (world)
 		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -130,10 +131,13 @@ int main(int argc, char **argv)
 	own = rank + 1;
 	begin_second();
 	attach_buffer();
+	if (ended)
+		CHECK(!MPI_Finalize());
 	for (int round = 1; on; round++) {
 		the_round = round;
 		check_session();
 		CHECK(!MPI_Initialized(&flag) && flag == world);
+		CHECK(!MPI_Finalized(&flag) && flag == ended);
 		send_round(round);
 		if (round % 5 == 0) {
 			end_second();
@@ -150,8 +154,9 @@ int main(int argc, char **argv)
 	}
 	detach_buffer();
 	end_second();
-	if (world) {
+	if (world && !ended)
 		CHECK(!MPI_Finalize());
+	if (world) {
 		CHECK(!MPI_Finalized(&flag) && flag);
 		MPI_Barrier(all);
 	}
