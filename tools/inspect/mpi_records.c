@@ -22,9 +22,10 @@ static const char *const kinds[MPI_KEYVAL + 1] = {
 	[MPI_KEYVAL] = "keys of attributes",
 };
 
+/* Not the stub's own. */
 static bool is_of_all(const struct mpi_count *c)
 {
-	return c->number && !(c->number & MPI_NUMBER_OF_SOME);
+	return c->number && c->number != MPI_NUMBER_PARTS && !(c->number & MPI_NUMBER_OF_SOME);
 }
 
 /* ---- reading ---- */
@@ -103,6 +104,8 @@ static int count_objects(struct contents *m, struct mpi_records *r)
 		if (o.real && o.references && o.kind <= MPI_KEYVAL)
 			r->objects[o.kind]++;
 	}
+	if (r->state.partitions && r->objects[MPI_COMM])
+		r->objects[MPI_COMM]--; /* it is the stub's own */
 	return 0;
 }
 
