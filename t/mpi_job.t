@@ -211,10 +211,6 @@ refused() { # COUNT ARGUMENT REASON
 
 refused 2 MPI_T_init_thread 'rank 1: process [0-9]+ has called MPI_T_init_thread, and what that leaves'
 
-PROGRAM=$windows
-refused 2 shared 'has called MPI_Win_allocate_shared, and what that leaves'
-unset PROGRAM
-
 job_arena by_itself
 RUN_FLAGS=--alone start_job 2
 sup=$(supervisor_of 0)

@@ -238,6 +238,9 @@ static int bring_back(
 		options.all_back = restart_barrier_wait;
 		options.look_at_others = restart_barrier_look;
 		options.others = company->barrier;
+		options.restart = restart_barrier_word(company->barrier, e);
+		if (!options.restart)
+			return -1;
 	}
 	if (r == 0)
 		r = restore_start(s, c, &options, e);

@@ -14,8 +14,12 @@
 #include "shared/mpi/message_records.h"
 #include "shared/mpi/window_records.h"
 #include "shared/raw.h"
+#include "shared/shared_window.h"
 
 enum {
+	TYPE_INT = 0x4c000405,
+	MAXIMUM = 0x58000001,
+	MINIMUM = 0x58000002,
 	FLAVOR_DYNAMIC = 3,
 	MODE_NOCHECK = 1024,
 };
@@ -74,6 +78,31 @@ static int make_control(struct mpi_window *w)
 		       : 0;
 }
 
+/* ---- memory that ranks share ---- */
+
+/* Each rank's supervisor has opened what it found by a name (supervisor/fd/shared_window.c): the same file, if the
+ * ranks are where they share one. Else the head, in the image of the first rank only, is zeros to the others. */
+static int check_shared(const struct mpi_window *w)
+{
+	struct shared_window *head = w->memory;
+	int token = 0, here, all = 0;
+
+	if (!w->rank) {
+		token = (int)(mpi_now_ns() & INT_MAX) | 1;
+		__atomic_store_n(&head->token, token, __ATOMIC_SEQ_CST);
+	}
+	here = token;
+	if (MPI_DO(Allreduce, &here, &token, 1, TYPE_INT, MAXIMUM, w->comm))
+		return -1;
+	here = __atomic_load_n(&head->token, __ATOMIC_SEQ_CST) == (uint64_t)token;
+	if (MPI_DO(Allreduce, &here, &all, 1, TYPE_INT, MINIMUM, w->comm))
+		return -1;
+	return all ? 0
+		   : agent_fail("ranks that share the memory of a window "
+				"(MPI_Win_allocate_shared) cannot share it here: start ranks "
+				"that were on one node on one node, with one /dev/shm");
+}
+
 int window_make(struct mpi_object *o, struct learned_reader *r)
 {
 	struct mpi_window *w = o->window;
@@ -82,7 +111,8 @@ int window_make(struct mpi_object *o, struct learned_reader *r)
 	if (group_make(r, &group) < 0 || info_make(r, &info) < 0 ||
 		MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &w->comm) ||
 		MPI_DO(Group_free, &group) ||
-		MPI_DO(Comm_set_errhandler, w->comm, MPI_ERRORS_RETURN))
+		MPI_DO(Comm_set_errhandler, w->comm, MPI_ERRORS_RETURN) ||
+		(w->shared && check_shared(w)))
 		return -1;
 	return make_real(w, info, &o->real) < 0 ||
 			       MPI_DO(Win_set_errhandler, o->real, MPI_ERRORS_RETURN) ||

@@ -60,6 +60,12 @@ struct mpi_region {
 	int64_t size;
 };
 
+/* What a rank has of the memory that ranks share: where it begins, behind the beginning of all. */
+struct mpi_window_part {
+	int64_t bytes, unit;
+	uint64_t offset;
+};
+
 struct mpi_window {
 	struct mpi_window *next; /* of the free list */
 	uint32_t room;           /* ranks that there is memory for */
@@ -72,6 +78,8 @@ struct mpi_window {
 	int64_t large_unit; /* the same as `unit`, which may be too small */
 	void *memory;       /* that goes with the window, or NULL */
 	uint64_t mapped;
+	uint64_t shared; /* `memory` is that of all ranks (shared/shared_window.h); else 0 */
+	struct mpi_window_part *parts; /* of it, by rank */
 	struct mpi_region *regions; /* the last one first */
 	uint32_t access;            /* enum mpi_window_access */
 	uint32_t exposed;           /* MPI_Win_post has been called */

@@ -2,6 +2,8 @@
  * window_operations.c - calls that reach the memory of other ranks. The library makes them as they are, in its passive
  * epoch; whether the program is in an epoch is seen here.
  */
+#include <limits.h>
+
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/messages.h"
 #include "stubs/mpi/windows.h"
@@ -65,16 +67,98 @@ static int is_outside_passive(MPI_Win win, int target)
 
 #define W(value) ((uint64_t)(value))
 
-/* Put, get and accumulate, and what fetches the former values: each with counts of two sizes. */
-#define TRANSFER(name, constant, Count)                                                        \
-	OPERATION(name,                                                                        \
-		(constant void *buffer, Count count, int type, int target, MPI_Aint at,        \
-			Count target_count, int target_type, MPI_Win win),                     \
-		(buffer, count, type, target, at, target_count, target_type, win))
-TRANSFER(MPI_Put, const, int)
-TRANSFER(MPI_Put_c, const, MPI_Count)
-TRANSFER(MPI_Get, , int)
-TRANSFER(MPI_Get_c, , MPI_Count)
+/* ---- memory that ranks share ---- */
+
+extern STUB_HIDDEN int real_MPI_Sendrecv(const void *from, int count, MPI_Datatype type,
+	int target, int tag, void *to, int room, MPI_Datatype received, int source,
+	int expected, MPI_Comm comm, int32_t *status),
+	real_MPI_Sendrecv_c(const void *from, MPI_Count count, MPI_Datatype type, int target,
+		int tag, void *to, MPI_Count room, MPI_Datatype received, int source,
+		int expected, MPI_Comm comm, int32_t *status);
+
+enum { COPY_TAG = 0x4000 }; /* members of a window meet with lower ones (lower/mpi/windows_replay.c) */
+
+struct copy {
+	const struct mpi_window *w;
+	const void *from;
+	void *to;
+	MPI_Count count, room;
+	int type, received;
+};
+
+/* In a guarded body. A message to oneself copies between any two datatypes, and waits for nobody. */
+static int copy_typed(void *argument)
+{
+	const struct copy *c = argument;
+	const struct mpi_window *w = c->w;
+
+	if (c->count > INT_MAX || c->room > INT_MAX)
+		return real_MPI_Sendrecv_c(c->from, c->count, c->type, w->rank, COPY_TAG, c->to,
+			c->room, c->received, w->rank, COPY_TAG, w->comm, STATUS_IGNORE);
+	return real_MPI_Sendrecv(c->from, (int)c->count, c->type, w->rank, COPY_TAG, c->to,
+		(int)c->room, c->received, w->rank, COPY_TAG, w->comm, STATUS_IGNORE);
+}
+
+/* Whether @target's memory is this rank's, too: then it is put and got without the target, which may look at its
+ * memory all the time, and make no progress in the library. Returns where @at is, or NULL. */
+static void *shared_at(const struct mpi_window *w, int target, MPI_Aint at)
+{
+	const struct mpi_window_part *part;
+
+	if (!w || !w->shared || target < 0 || target >= w->size)
+		return NULL;
+	part = &w->parts[target];
+	return (char *)w->memory + part->offset + at * part->unit;
+}
+
+static int copy_shared(struct copy *c, MPI_Win win)
+{
+	int r = mpi_guarded(c, copy_typed);
+
+	return r ? window_failed(win, r) : 0;
+}
+
+/* ---- put, get and accumulate, and what fetches the former values: each with counts of two sizes ---- */
+
+#define PUT(name, Count)                                                                       \
+	extern STUB_HIDDEN int real_##name(const void *buffer, Count count, int type,          \
+		int target, MPI_Aint at, Count target_count, int target_type, MPI_Win win);    \
+	OPEN(name,                                                                             \
+		(const void *buffer, Count count, int type, int target, MPI_Aint at,           \
+			Count target_count, int target_type, MPI_Win win))                     \
+	{                                                                                      \
+		const struct mpi_window *w = window_of(win);                                   \
+		struct copy c = {w, buffer, shared_at(w, target, at), count, target_count,     \
+			type, target_type};                                                    \
+                                                                                               \
+		if (is_outside(win, target))                                                   \
+			return window_failed(win, MPI_ERR_RMA_SYNC);                           \
+		return c.to ? copy_shared(&c, win)                                             \
+			    : real_##name(buffer, count, type, target, at, target_count,       \
+				      target_type, win);                                       \
+	}
+PUT(MPI_Put, int)
+PUT(MPI_Put_c, MPI_Count)
+
+#define GET(name, Count)                                                                       \
+	extern STUB_HIDDEN int real_##name(void *buffer, Count count, int type, int target,    \
+		MPI_Aint at, Count target_count, int target_type, MPI_Win win);                \
+	OPEN(name,                                                                             \
+		(void *buffer, Count count, int type, int target, MPI_Aint at,                 \
+			Count target_count, int target_type, MPI_Win win))                     \
+	{                                                                                      \
+		const struct mpi_window *w = window_of(win);                                   \
+		struct copy c = {w, shared_at(w, target, at), buffer, target_count, count,     \
+			target_type, type};                                                    \
+                                                                                               \
+		if (is_outside(win, target))                                                   \
+			return window_failed(win, MPI_ERR_RMA_SYNC);                           \
+		return c.from ? copy_shared(&c, win)                                           \
+			      : real_##name(buffer, count, type, target, at, target_count,     \
+					target_type, win);                                     \
+	}
+GET(MPI_Get, int)
+GET(MPI_Get_c, MPI_Count)
 
 #define ACCUMULATE(name, Count)                                                                \
 	OPERATION(name,                                                                        \

@@ -5,6 +5,7 @@
 #include "stubs/mpi/windows.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "shared/raw.h"
@@ -12,6 +13,7 @@
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/requests.h"
+#include "stubs/mpi/windows_shared.h"
 
 #include "mpi.index.h"
 
@@ -73,7 +75,8 @@ static struct mpi_window *allocate_window(uint32_t size)
 	uint64_t targets = round_up(size * sizeof(struct mpi_window_target));
 	uint64_t words = round_up((MPI_WORD_OF_RANKS + 2ul * size) * sizeof(uint64_t));
 	uint64_t ranks = round_up(size * sizeof(int32_t));
-	char *at = records_alloc(head + targets + words + 2 * ranks);
+	uint64_t parts = round_up(size * sizeof(struct mpi_window_part));
+	char *at = records_alloc(head + targets + words + 2 * ranks + parts);
 	struct mpi_window *w = (struct mpi_window *)at;
 
 	if (!w)
@@ -83,6 +86,7 @@ static struct mpi_window *allocate_window(uint32_t size)
 	w->words = (uint64_t *)(at + head + targets);
 	w->started = (int32_t *)(at + head + targets + words);
 	w->posted = (int32_t *)(at + head + targets + words + ranks);
+	w->parts = (struct mpi_window_part *)(at + head + targets + words + 2 * ranks);
 	return w;
 }
 
@@ -114,6 +118,7 @@ static struct mpi_window *new_window(int rank, int size)
 		.words = old.words,
 		.started = old.started,
 		.posted = old.posted,
+		.parts = old.parts,
 		.rank = rank,
 		.size = size};
 	raw_zero(w->targets, size * sizeof(*w->targets));
@@ -382,11 +387,66 @@ int body_MPI_Win_allocate_c(
 
 /* ---- memory that ranks share ---- */
 
-static int is_shared_by_several(MPI_Comm comm)
+/* The window's own part: of none, its address is NULL, as the library's would be. */
+static void *part_at(const struct window_memory *memory, int rank)
+{
+	const struct mpi_window_part *part = &memory->parts[rank];
+
+	return part->bytes ? (char *)memory->memory + part->offset : NULL;
+}
+
+static int make_over_part(
+	struct making *m, const struct window_memory *memory, MPI_Info info, MPI_Win *win)
+{
+	struct mpi_window *w;
+	int rank = 0, r;
+
+	real_MPI_Comm_rank(m->comm, &rank);
+	m->base = part_at(memory, rank);
+	m->memory = memory->memory;
+	m->mapped = memory->mapped;
+	r = m->unit > INT_MAX
+		    ? real_MPI_Win_create_c(m->base, m->bytes, m->unit, info, m->comm, &m->real)
+		    : real_MPI_Win_create(
+			      m->base, m->bytes, (int)m->unit, info, m->comm, &m->real);
+	if (!r)
+		r = make_ours(m, win);
+	w = r ? NULL : window_of(*win);
+	if (!w)
+		return r;
+	raw_copy(w->parts, memory->parts, memory->size * sizeof(*w->parts));
+	w->shared = 1;
+	return 0;
+}
+
+/* 1: it has been made, or not, as *result says; 0: it is the library's to make. */
+static int share_and_make(
+	struct making *m, MPI_Info info, void *base, MPI_Win *win, int *result)
+{
+	struct window_memory memory;
+
+	if (!window_memory_share(&memory, m->comm, m->bytes, m->unit, info))
+		return 0;
+	*result = make_over_part(m, &memory, info, win);
+	free(memory.parts);
+	if (*result)
+		raw(SYS_munmap, memory.memory, memory.mapped);
+	else
+		*(void **)base = m->base;
+	return 1;
+}
+
+/* The same. */
+static int allocate_ours(struct making *m, MPI_Info info, void *base, MPI_Win *win, int *result)
 {
 	int size = 0;
 
-	return comm == MPI_KIND_NULL(MPI_COMM) || real_MPI_Comm_size(comm, &size) || size != 1;
+	if (!is_ours(m) || real_MPI_Comm_size(m->comm, &size))
+		return 0;
+	if (size != 1)
+		return share_and_make(m, info, base, win, result);
+	*result = allocate_and_make(m, info, base, win);
+	return 1;
 }
 
 BY_HAND(MPI_Win_allocate_shared,
@@ -401,8 +461,8 @@ int body_MPI_Win_allocate_shared(
 		.unit = unit};
 	int r;
 
-	if (!is_shared_by_several(comm) && is_ours(&m))
-		return allocate_and_make(&m, info, base, win);
+	if (allocate_ours(&m, info, base, win, &r))
+		return r;
 	r = real_MPI_Win_allocate_shared(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(INDEX_MPI_Win_allocate_shared, m.real, win);
 }
@@ -419,31 +479,43 @@ int body_MPI_Win_allocate_shared_c(
 		.unit = unit};
 	int r;
 
-	if (!is_shared_by_several(comm) && is_ours(&m))
-		return allocate_and_make(&m, info, base, win);
+	if (allocate_ours(&m, info, base, win, &r))
+		return r;
 	r = real_MPI_Win_allocate_shared_c(size, unit, info, comm, base, &m.real);
 	return r ? r : leave_window(INDEX_MPI_Win_allocate_shared_c, m.real, win);
 }
 
-/* One rank's window, which the real library does not know to be of that flavor. */
-static const struct mpi_window *own_shared(MPI_Win win, int rank)
+/* Fill @part, and say where it is, of a window that the real library does not know to be of that flavor. 0: the
+ * library is to answer. */
+static int find_part(
+	const struct mpi_window *w, int rank, struct mpi_window_part *part, void *base)
 {
-	const struct mpi_window *w = window_of(win);
-
-	return w && w->flavor == FLAVOR_SHARED && (rank == 0 || rank == MPI_PROC_NULL) ? w
-										       : NULL;
+	if (!w || w->flavor != FLAVOR_SHARED ||
+		(rank != MPI_PROC_NULL && (rank < 0 || rank >= w->size)))
+		return 0;
+	if (!w->shared) {
+		*part = (struct mpi_window_part){w->bytes, w->large_unit, 0};
+		*(void **)base = w->base;
+		return 1;
+	}
+	/* The first that is not empty. */
+	if (rank == MPI_PROC_NULL)
+		for (rank = 0; rank < w->size - 1 && !w->parts[rank].bytes;)
+			rank++;
+	*part = w->parts[rank];
+	*(void **)base = part->bytes ? (char *)w->memory + part->offset : NULL;
+	return 1;
 }
 
 BY_HAND(MPI_Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base));
 int body_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base)
 {
-	const struct mpi_window *w = own_shared(win, rank);
+	struct mpi_window_part part;
 
-	if (!w)
+	if (!find_part(window_of(win), rank, &part, base))
 		return real_MPI_Win_shared_query(win, rank, size, unit, base);
-	*size = w->bytes;
-	*unit = w->unit;
-	*(void **)base = w->base;
+	*size = part.bytes;
+	*unit = (int)part.unit;
 	return 0;
 }
 
@@ -452,13 +524,12 @@ BY_HAND(MPI_Win_shared_query_c,
 int body_MPI_Win_shared_query_c(
 	MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *unit, void *base)
 {
-	const struct mpi_window *w = own_shared(win, rank);
+	struct mpi_window_part part;
 
-	if (!w)
+	if (!find_part(window_of(win), rank, &part, base))
 		return real_MPI_Win_shared_query_c(win, rank, size, unit, base);
-	*size = w->bytes;
-	*unit = w->large_unit;
-	*(void **)base = w->base;
+	*size = part.bytes;
+	*unit = part.unit;
 	return 0;
 }
 
@@ -494,6 +565,8 @@ static int free_window(struct mpi_object *o, struct mpi_window *w)
 		r = real_MPI_Win_free(&real);
 	if (r)
 		return r;
+	if (w->shared)
+		window_memory_freed(w->memory);
 	real_MPI_Win_unlock_all(w->control);
 	real_MPI_Win_free(&w->control);
 	receive_greetings(w);

@@ -178,6 +178,7 @@ struct fd_dump {
 	struct buf sets; /* uint32_t: numbers of objects that are such directories, or were */
 	uint64_t temporary_bytes; /* of files that are saved in case that they are missing */
 	bool program_resumes;     /* after the checkpoint */
+	int job_rank; /* in the job whose members are saved together; -1: by itself */
 	bool looked_for_aio, has_aio; /* fd_kinds/eventfd_timerfd_signalfd.c */
 };
 

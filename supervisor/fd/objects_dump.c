@@ -183,7 +183,7 @@ uint32_t fd_object_of(struct fd_dump *d, const struct fd_source *s, enum image_o
 struct contents {
 	int fd; /* -1: bytes */
 	const char *bytes;
-	uint64_t size;
+	uint64_t from, size; /* what is below or behind is not looked at */
 	const char *what;
 };
 
@@ -249,10 +249,10 @@ static int find_runs(
 	off_t data, hole;
 
 	if (c->fd < 0 || !own) {
-		add_runs(runs, c, object, 0, c->size);
+		add_runs(runs, c, object, c->from, c->size);
 		return 0;
 	}
-	for (uint64_t at = 0; at < c->size; at = hole) {
+	for (uint64_t at = c->from; at < c->size; at = hole) {
 		data = lseek(c->fd, at, SEEK_DATA);
 		if (data < 0 && errno == ENXIO)
 			return 0;
@@ -342,6 +342,10 @@ static int write_contents(struct fd_dump *d, uint32_t number, struct err *e)
 		clip_size(o, fd);
 		c.fd = fd;
 		c.size = o->o.size;
+		if (o->has_part) {
+			c.from = o->part_from;
+			c.size = o->part_to < c.size ? o->part_to : c.size;
+		}
 	}
 	if (find_runs(&runs, &c, number, own, e))
 		return -1;

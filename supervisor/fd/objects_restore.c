@@ -15,6 +15,7 @@
 #include "supervisor/fd/file_attributes.h"
 #include "supervisor/fd/hugetlb_file.h"
 #include "supervisor/fd/object_kinds.h"
+#include "supervisor/fd/shared_window.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/fd/trusted_path.h"
 
@@ -172,6 +173,8 @@ int fd_make_unlinked(const struct image *job, const struct image_object *o, stru
 	const char *name = image_string(job, o->name), *slash = strrchr(name, '/');
 	int fd = -1;
 
+	if (fd_window_is_shared(name))
+		return fd_window_open(name, e);
 	if (slash) {
 		cleanup_free char *dir = xasprintf("%.*s", (int)(slash + 1 - name), name);
 		cleanup_fd int in = fd_open_trusted(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

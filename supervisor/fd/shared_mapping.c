@@ -13,6 +13,7 @@
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/fd/parent_directories.h"
 #include "supervisor/fd/shared_mapping.h"
+#include "supervisor/fd/shared_window.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/target/process.h"
 
@@ -247,6 +248,16 @@ int fd_dump_private_mapping(struct fd_dump *d, pid_t pid, const struct vma *v, s
 	return number;
 }
 
+/* The stub maps all of such a file at once; what the program has unmapped the others need all the same. */
+static int look_for_part(const struct fd_dump *d, pid_t pid, const struct vma *v,
+	struct fd_object *o, struct err *e)
+{
+	if (o->has_part || v->offset || !fd_window_is(v->name))
+		return 0;
+	o->has_part = true;
+	return fd_window_part(pid, v->start, d->job_rank, &o->part_from, &o->part_to, e);
+}
+
 int fd_dump_mapping(
 	struct fd_dump *d, pid_t pid, const struct vma *v, bool *need_memory, struct err *e)
 {
@@ -271,6 +282,8 @@ int fd_dump_mapping(
 	if (o->o.kind == IMAGE_OBJECT_SHM_FILE && !o->file)
 		return refuse_mapping(v, pid,
 			"it is a file in memory that must not be read: run trecr as root", e);
+	if (look_for_part(d, pid, v, o, e))
+		return -1;
 	o->is_mapped = true;
 	o->is_mapped_to_read |= !(v->max_prot & PROT_WRITE);
 	*need_memory = !o->file;
@@ -279,7 +292,16 @@ int fd_dump_mapping(
 
 bool fd_dump_has_holes(const struct fd_dump *d, const struct vma *v)
 {
-	return v->dev == d->memory_device && !(v->flags & VMA_HUGETLB) && !v->swapped;
+	return (v->dev == d->memory_device || fd_window_is(v->name)) &&
+	       !(v->flags & VMA_HUGETLB) && !v->swapped;
+}
+
+void fd_dump_part(const struct fd_dump *d, uint32_t object, uint64_t *from, uint64_t *to)
+{
+	const struct fd_object *o = fd_object_at(d, object);
+
+	*from = o->has_part ? o->part_from : 0;
+	*to = o->has_part ? o->part_to : UINT64_MAX;
 }
 
 void fd_dump_mapped(struct fd_dump *d, struct process *p, const struct vma *v, uint64_t end,

@@ -26,6 +26,9 @@ int fd_dump_mapping(
 /* Of such an object's mapping: whether pages of it may not exist, and present_pages() tells. */
 bool fd_dump_has_holes(const struct fd_dump *d, const struct vma *v);
 
+/* Which bytes [*from, *to) of such an object this image is to have: the rest is in those of other ranks. */
+void fd_dump_part(const struct fd_dump *d, uint32_t object, uint64_t *from, uint64_t *to);
+
 /* To be called next of it: it can be read up to @end. fd_dump_finish() looks for what is mapped
  * nowhere (hidden_pages.h). */
 void fd_dump_mapped(struct fd_dump *d, struct process *p, const struct vma *v, uint64_t end,

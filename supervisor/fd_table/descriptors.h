@@ -37,6 +37,9 @@ void fd_dump_free(struct fd_dump *d);
 /* The processes that are being saved, for descriptors that lead to processes. */
 void fd_dump_tree(struct fd_dump *d, const struct tree *tree);
 
+/* The program is member @rank of a job: of memory that members share, each saves a part. */
+void fd_dump_rank(struct fd_dump *d, int rank);
+
 /* Contents of files that are written to are saved, too, up to @size bytes (0: none); whether
  * the program resumes and may change them. */
 void fd_dump_save_files(

@@ -72,6 +72,11 @@ void fd_dump_tree(struct fd_dump *d, const struct tree *tree)
 	d->tree = tree;
 }
 
+void fd_dump_rank(struct fd_dump *d, int rank)
+{
+	d->job_rank = rank;
+}
+
 void fd_dump_save_files(
 	struct fd_dump *d, uint64_t size, const char *directories, bool program_resumes)
 {
@@ -517,6 +522,7 @@ struct fd_dump *fd_dump_new(struct image_writer *job, enum fd_tcp tcp)
 	d->find_received = find_received;
 	d->tcp = tcp;
 	d->memory_device = memory_device();
+	d->job_rank = -1;
 	memcpy(d->streams, standard_streams, sizeof(d->streams));
 	d->terminal = controlling_terminal;
 	return d;

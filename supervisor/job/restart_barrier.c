@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ckpt/hash.h"
 #include "lib/util.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/reach_member.h"
@@ -38,6 +39,7 @@ struct restart_barrier {
 	bool over;          /* all run, or rank 0 has told all to end */
 	bool told;          /* rank 0 reports the failure, or has reported it */
 	struct err problem; /* with the members that have come */
+	char word[17];      /* restart_barrier_word() */
 };
 
 static int rank_of(const struct restart_barrier *g)
@@ -312,6 +314,22 @@ struct restart_barrier *restart_barrier_begin(struct supervisor *s, const char *
 	*silent = g->told;
 	restart_barrier_end(g);
 	return NULL;
+}
+
+/* Rank 0's supervisor is another process for each restart. */
+const char *restart_barrier_word(struct restart_barrier *g, struct err *e)
+{
+	cleanup_free char *text = NULL;
+	struct job_member m = g->s->job->self;
+
+	if (rank_of(g) && job_member_of(g->s->job->dir, 0, &m)) {
+		err_set(e, 0, "rank 0 has ended, or cannot be reached any more");
+		return NULL;
+	}
+	text = xasprintf("%s %d %llu", m.machine, m.supervisor, m.start_time);
+	snprintf(g->word, sizeof(g->word), "%016llx",
+		(unsigned long long)hash64(text, strlen(text)));
+	return g->word;
 }
 
 int restart_barrier_wait(void *arg, struct err *e)

@@ -30,6 +30,9 @@ typedef void serve_requests(struct supervisor *s, int ms, control_handler *handl
 struct restart_barrier *restart_barrier_begin(struct supervisor *s, const char *from,
 	serve_requests *serve, bool *silent, struct err *e);
 
+/* A word of letters and digits that all ranks have for this restart, and no other restart on their machines has. */
+const char *restart_barrier_word(struct restart_barrier *g, struct err *e);
+
 /* Our program is back: wait for all others' (@g is a struct restart_barrier). */
 int restart_barrier_wait(void *g, struct err *e);
 /* It is not back yet, and may be waiting for others': -1 when one of them has failed. */

@@ -16,6 +16,7 @@
 #include "lib/stub_path.h"
 #include "lib/util.h"
 #include "shared/address_windows.h"
+#include "shared/shared_window.h"
 
 /* Names of libraries up to their version. A program that has one may have messages under way.
  */
@@ -99,10 +100,12 @@ static int refuse_library(pid_t pid, const struct mapping *m, const char *what, 
 		pid, what, strrchr(m->name, '/') + 1);
 }
 
+/* But for the memory of windows of MPI, of which each member saves its part (supervisor/fd/shared_window.h). */
 static bool is_memory(const struct mapping *m)
 {
-	return m->shared && (!strncmp(m->name, "/dev/shm/", strlen("/dev/shm/")) ||
-				    !strncmp(m->name, "/memfd:", strlen("/memfd:")));
+	return m->shared && strncmp(m->name, SHARED_WINDOW_PREFIX, strlen(SHARED_WINDOW_PREFIX)) != 0 &&
+	       (!strncmp(m->name, "/dev/shm/", strlen("/dev/shm/")) ||
+		       !strncmp(m->name, "/memfd:", strlen("/memfd:")));
 }
 
 static int see_own(void *arg, pid_t pid, const struct mapping *m)

@@ -257,9 +257,9 @@ static void add_shared_part(struct dump *d, struct memory_source *source, uint64
 	}
 }
 
-/* The pages of @v up to @end that exist; @runs: struct present_run. */
+/* The pages of @all, which is of one mapping, that exist; @runs: struct present_run. */
 static int find_present(
-	struct dump *d, const struct vma *v, uint64_t end, struct buf *runs, struct err *e)
+	struct dump *d, const struct present_run *all, struct buf *runs, struct err *e)
 {
 	struct process *p = d->process;
 	struct remote r;
@@ -269,8 +269,25 @@ static int find_present(
 	if (remote_begin(&r, p, &p->threads[0], e))
 		return -1;
 	scratch = remote_scratch(&r, PRESENT_SCRATCH, e);
-	failed = !scratch || present_pages(&r, v->start, end, scratch, runs, e);
+	failed = !scratch || present_pages(&r, all->start, all->end, scratch, runs, e);
 	return remote_end(&r, failed ? NULL : e) || failed ? -1 : 0;
+}
+
+/* Other members of the job save the rest of the object. */
+static void clip_to_part(
+	const struct dump *d, const struct vma *v, uint32_t object, struct present_run *all)
+{
+	uint64_t from, to;
+
+	fd_dump_part(d->fds, object, &from, &to);
+	if (from > v->offset + (all->end - v->start))
+		all->start = all->end;
+	else if (from > v->offset)
+		all->start = v->start + (from - v->offset);
+	if (to < v->offset)
+		all->end = all->start;
+	else if (to < v->offset + (all->end - v->start))
+		all->end = v->start + (to - v->offset);
 }
 
 static int add_shared_runs(
@@ -281,9 +298,12 @@ static int add_shared_runs(
 	struct present_run all = {v->start, end};
 	cleanup_buf struct buf runs = {0};
 
-	if (end - v->start < WORTH_A_LOOK || !fd_dump_has_holes(d->fds, v))
+	clip_to_part(d, v, object, &all);
+	if (all.start >= all.end)
+		return 0;
+	if (all.end - all.start < WORTH_A_LOOK || !fd_dump_has_holes(d->fds, v))
 		buf_push(&runs, struct present_run, &all);
-	else if (find_present(d, v, end, &runs, e))
+	else if (find_present(d, &all, &runs, e))
 		return -1;
 	for (size_t i = 0; i < buf_count(&runs, struct present_run); i++) {
 		const struct present_run *run = buf_at(&runs, struct present_run, i);

@@ -33,6 +33,7 @@
 #include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
+#include "supervisor/fd/shared_window.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/fd/temporary_directories.h"
 #include "supervisor/fd_kinds/pty.h"
@@ -472,7 +473,7 @@ out:
 	return result;
 }
 
-int restore_start(struct supervisor *s, const struct checkpoint *c,
+static int restart_until_done(struct supervisor *s, const struct checkpoint *c,
 	const struct restore_options *o, struct err *e)
 {
 	struct restore_options quiet = *o;
@@ -501,4 +502,18 @@ int restore_start(struct supervisor *s, const struct checkpoint *c,
 			  "namespace of its own");
 	s->sleeps.len = 0;
 	return attempt_restart(s, c, &quiet, xstrdup("an id was taken meanwhile"), &again, e);
+}
+
+/* Names are the same for all attempts, as other members may have opened the files already. When one has failed for
+ * good, so have all others. */
+int restore_start(struct supervisor *s, const struct checkpoint *c,
+	const struct restore_options *o, struct err *e)
+{
+	int result;
+
+	fd_window_share(o->restart);
+	result = restart_until_done(s, c, o, e);
+	fd_window_remove_names(c->job);
+	fd_window_share(NULL);
+	return result;
 }

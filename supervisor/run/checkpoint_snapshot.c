@@ -8,6 +8,7 @@
 
 #include "lib/phase.h"
 #include "supervisor/fd_table/descriptors.h"
+#include "supervisor/job/member_files.h"
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/memory_dump.h"
 #include "supervisor/run/checkpoint_commit.h"
@@ -172,6 +173,8 @@ static int begin_files(struct checkpoint_work *w)
 	checkpoint_write_chain(w, w->job, w->parent ? w->parent->job : NULL);
 	w->fds = fd_dump_new(w->job, w->request->tcp);
 	fd_dump_tree(w->fds, &w->tree);
+	if (w->request->part)
+		fd_dump_rank(w->fds, w->s->job->rank);
 	fd_dump_save_files(w->fds, run_options_save_files(&w->s->options),
 		w->s->options.save_directories, !w->request->stop);
 	if (!w->s->modules)

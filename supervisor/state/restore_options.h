@@ -35,6 +35,9 @@ struct restore_options {
 	 * at it. */
 	int (*look_at_others)(void *arg, struct err *e);
 	void *others;
+	/* Of the same: a word that all members have for this restart, and no other restart has. NULL: it is by
+	 * itself. */
+	const char *restart;
 	const char *
 		mpi; /* which MPI library lower halves load (mpi_library_option()); NULL: the launcher's */
 	/* Answers requests for so long that they have to wait, and why. */

@@ -1,8 +1,8 @@
 /*
  * mpi_windows.c - windows of each kind, reached in epochs of each kind, round after round, with locks, epochs and
  * operations that last over several calls. Each round checks what it finds. Prints "ready" after the first one, and
- * "ok" at the end, when there is a file "go" or SIGUSR1 came. With "begun", "flushing", "polling" or "shared" it does
- * something else before that.
+ * "ok" at the end, when there is a file "go" or SIGUSR1 came. With "begun", "flushing" or "polling" it does something else
+ * before that.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -315,23 +315,6 @@ static void make_and_free(int round)
 	MPI_Win_free(&window);
 }
 
-/* Of all ranks, which no checkpoint can save. */
-static void share_memory(void)
-{
-	int *memory;
-	MPI_Win window;
-
-	MPI_Win_allocate_shared(
-		sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
-	MPI_Win_fence(0, window);
-	*memory = rank;
-	MPI_Win_fence(0, window);
-	MPI_Win_lock_all(0, window);
-	MPI_Win_sync(window);
-	MPI_Win_unlock_all(window);
-	MPI_Win_free(&window);
-}
-
 /* ---- what is under way while no rank calls MPI ---- */
 
 static void show(const char *what)
@@ -493,8 +476,6 @@ static void begin_with(int argc, char **argv)
 		begin_and_sleep(what[0] == 'f', argc > 2 ? atoi(argv[2]) : 1);
 	if (!strcmp(what, "polling"))
 		look_by_requests();
-	if (!strcmp(what, "shared"))
-		share_memory();
 }
 
 int main(int argc, char **argv)
