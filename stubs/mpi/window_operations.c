@@ -69,9 +69,11 @@ static int is_outside_passive(MPI_Win win, int target)
 
 /* ---- memory that ranks share ---- */
 
-extern STUB_HIDDEN int real_MPI_Sendrecv(const void *from, int count, MPI_Datatype type,
-	int target, int tag, void *to, int room, MPI_Datatype received, int source,
-	int expected, MPI_Comm comm, int32_t *status),
+extern STUB_HIDDEN int real_MPI_Isend(const void *from, int count, MPI_Datatype type,
+	int target, int tag, MPI_Comm comm, int32_t *request),
+	real_MPI_Sendrecv(const void *from, int count, MPI_Datatype type, int target, int tag,
+		void *to, int room, MPI_Datatype received, int source, int expected,
+		MPI_Comm comm, int32_t *status),
 	real_MPI_Sendrecv_c(const void *from, MPI_Count count, MPI_Datatype type, int target,
 		int tag, void *to, MPI_Count room, MPI_Datatype received, int source,
 		int expected, MPI_Comm comm, int32_t *status);
@@ -187,16 +189,49 @@ OPERATION(MPI_Compare_and_swap,
 		MPI_Aint at, MPI_Win win),
 	(buffer, compared, result, type, target, at, win))
 
-#define TRANSFER_WITH_REQUEST(name, constant, Count)                                           \
-	OPERATION_WITH_REQUEST(name,                                                           \
+/* In a guarded body: the same of memory that ranks share, and a request that is complete: a message to nobody. */
+static int copy_with_request(unsigned index, struct copy *c, MPI_Win win, int *request)
+{
+	int32_t real;
+	int r = copy_typed(c);
+
+	if (!r)
+		r = real_MPI_Isend(NULL, 0, BYTE, MPI_PROC_NULL, COPY_TAG, c->w->comm, &real);
+	if (r)
+		return window_failed(win, r);
+	*request = request_given(index, real, 0);
+	return 0;
+}
+
+/* @from and @to: of a struct copy. */
+#define TRANSFER_WITH_REQUEST(name, constant, Count, from, to, ...)                            \
+	BY_HAND(name,                                                                          \
 		(constant void *buffer, Count count, int type, int target, MPI_Aint at,        \
-			Count target_count, int target_type, MPI_Win win, int *request),       \
-		W(buffer), W(count), W(type), W(target), W(at), W(target_count),               \
-		W(target_type), W(win), W(request))
-TRANSFER_WITH_REQUEST(MPI_Rput, const, int)
-TRANSFER_WITH_REQUEST(MPI_Rput_c, const, MPI_Count)
-TRANSFER_WITH_REQUEST(MPI_Rget, , int)
-TRANSFER_WITH_REQUEST(MPI_Rget_c, , MPI_Count)
+			Count target_count, int target_type, MPI_Win win, int *request));      \
+	int body_##name(constant void *buffer, Count count, int type, int target, MPI_Aint at, \
+		Count target_count, int target_type, MPI_Win win, int *request)                \
+	{                                                                                      \
+		const uint64_t words[16] = {W(buffer), W(count), W(type), W(target), W(at),    \
+			W(target_count), W(target_type), W(win), W(request)};                  \
+		const struct mpi_window *w = window_of(win);                                   \
+		void *there = shared_at(w, target, at);                                        \
+		struct copy c = {w, from, to, __VA_ARGS__};                                    \
+                                                                                               \
+		if (is_outside_passive(win, target))                                           \
+			return window_failed(win, MPI_ERR_RMA_SYNC);                           \
+		return there ? copy_with_request(INDEX_##name, &c, win, request)               \
+			     : mpi_perform(INDEX_##name, words);                               \
+	}
+#define PUT_WITH_REQUEST(name, Count)                                                          \
+	TRANSFER_WITH_REQUEST(                                                                 \
+		name, const, Count, buffer, there, count, target_count, type, target_type)
+#define GET_WITH_REQUEST(name, Count)                                                          \
+	TRANSFER_WITH_REQUEST(                                                                 \
+		name, , Count, there, buffer, target_count, count, target_type, type)
+PUT_WITH_REQUEST(MPI_Rput, int)
+PUT_WITH_REQUEST(MPI_Rput_c, MPI_Count)
+GET_WITH_REQUEST(MPI_Rget, int)
+GET_WITH_REQUEST(MPI_Rget_c, MPI_Count)
 
 #define ACCUMULATE_WITH_REQUEST(name, Count)                                                   \
 	OPERATION_WITH_REQUEST(name,                                                           \

@@ -6,8 +6,11 @@
  * Arguments:
  *
  *	polling		before that, rank 0 waits for what the last rank puts, and calls nothing of MPI meanwhile
- *	asleep		all sleep in the second round, until there is a file "awake"; then they free what they share, at once
+ *	asleep		all sleep behind the first round, until there is a file "awake"; then they free what they share, at once
+ *	freed		the same, but they have freed it before, and only their children have it
+ *	registered	each rank has its part registered with CUDA, and sets bytes of it by its device, too
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
@@ -110,6 +113,35 @@ static void change_words(struct shared *s, int round)
 	check_words(s, round);
 }
 
+/* Datatypes with gaps, of different forms at both ends: every second word from 8 on, in pairs. */
+static void reach_by_requests(struct shared *s, int round)
+{
+	int sent[6] = {round, -1, round + 1, -1, round + 2, -1}, got[4] = {0};
+	MPI_Datatype pairs, every_second;
+	MPI_Request request;
+
+	MPI_Type_vector(2, 1, 2, MPI_INT, &every_second);
+	MPI_Type_commit(&every_second);
+	MPI_Type_contiguous(2, MPI_INT, &pairs);
+	MPI_Type_commit(&pairs);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == size - 1) {
+		MPI_Rput(sent, 1, every_second, 0, 8, 1, pairs, s->window, &request);
+		MPI_Type_free(&every_second);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Win_flush(0, s->window);
+	} else {
+		MPI_Type_free(&every_second);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	CHECK(s->part[0][8] == round && s->part[0][9] == round + 1);
+	MPI_Rget(got, 2, MPI_INT, 0, 8, 1, pairs, s->window, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	CHECK(got[0] == round && got[1] == round + 1);
+	MPI_Type_free(&pairs);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* The first words of the first part: counted by all, without a call of MPI, and by calls. */
 static void count_together(struct shared *s, int round)
 {
@@ -131,6 +163,7 @@ static void count_together(struct shared *s, int round)
 	MPI_Get(&got, 1, MPI_INT, target, 20, 1, MPI_INT, s->window);
 	MPI_Win_flush(target, s->window);
 	CHECK(got == target * 100000 + round * 7 + 20);
+	reach_by_requests(s, round);
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -202,7 +235,7 @@ static pid_t child;
 static int to_child = -1, from_child = -1;
 
 /* Asked with a number it answers with the sum of what all ranks have at that place, and leaves its answer in the memory
- * of its rank. */
+ * of its rank; with -1, it adds 1 to another word there, if there is one, and says so. */
 static void serve(int in, int out)
 {
 	int place, sum;
@@ -210,9 +243,11 @@ static void serve(int in, int out)
 	signal(SIGPIPE, SIG_IGN);
 	while (read(in, &place, sizeof(place)) == sizeof(place)) {
 		sum = 0;
-		for (int of = 0; of < size; of++)
+		for (int of = 0; of < size && place >= 0; of++)
 			sum += packed.words[of] ? packed.part[of][place] : 0;
-		if (packed.words[rank])
+		if (place < 0 && packed.words[rank])
+			sum = 1, packed.part[rank][13]++;
+		else if (packed.words[rank])
 			packed.part[rank][14] = sum;
 		if (write(out, &sum, sizeof(sum)) != sizeof(sum))
 			break;
@@ -239,12 +274,19 @@ static void make_child(void)
 	from_child = out[0];
 }
 
-static void ask_child(void)
+static int sum_of_child(int place)
 {
-	int place = 17, sum = 0, expected = 0;
+	int sum = 0;
 
 	CHECK(write(to_child, &place, sizeof(place)) == sizeof(place));
 	CHECK(read(from_child, &sum, sizeof(sum)) == sizeof(sum));
+	return sum;
+}
+
+static void ask_child(void)
+{
+	int place = 17, sum = sum_of_child(place), expected = 0;
+
 	for (int of = 0; of < size; of++)
 		expected += packed.words[of] ? packed.part[of][place] : 0;
 	CHECK(sum == expected);
@@ -258,6 +300,23 @@ static void end_child(void)
 	close(to_child);
 	close(from_child);
 	CHECK(waitpid(child, &status, 0) == child && !status);
+}
+
+/* The children of all ranks still share the memory: one after the other changes it by its answer. */
+static void ask_without_window(int expected)
+{
+	CHECK(sum_of_child(17) == expected);
+	for (int of = 0; of < size; of++) {
+		int before, sum;
+
+		MPI_Barrier(MPI_COMM_WORLD);
+		before = sum_of_child(13);
+		MPI_Barrier(MPI_COMM_WORLD);
+		sum = of == rank ? sum_of_child(-1) : 0;
+		MPI_Bcast(&sum, 1, MPI_INT, of, MPI_COMM_WORLD);
+		CHECK(sum_of_child(13) == before + sum && sum == (of != 1));
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* ---- windows that come and go, of some ranks ---- */
@@ -287,30 +346,85 @@ static void make_and_free(int round)
 	MPI_Comm_free(&halves);
 }
 
-static void free_all(void)
+static void free_packed(void)
 {
 	MPI_Wait(&into_first, MPI_STATUS_IGNORE);
 	MPI_Win_unlock_all(packed.window);
-	MPI_Win_unlock_all(apart.window);
 	MPI_Win_free(&packed.window);
+}
+
+static void free_all(void)
+{
+	if (packed.window != MPI_WIN_NULL)
+		free_packed();
+	MPI_Win_unlock_all(apart.window);
 	MPI_Win_free(&apart.window);
 	MPI_Win_free(&sparse);
 }
 
+/* ---- by a GPU ---- */
+
+static int (*set_bytes)(unsigned long long at, unsigned char value, size_t count), (*synchronize)(void);
+static unsigned long long at_device;
+
+static void *function(void *library, const char *name)
+{
+	void *found = dlsym(library, name);
+
+	CHECK(found);
+	return found;
+}
+
+static void register_part(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
+	int (*init)(unsigned), (*retain)(void **, int), (*set_current)(void *);
+	int (*register_host)(void *, size_t, unsigned);
+	int (*device_pointer)(unsigned long long *, void *, unsigned);
+
+	CHECK(library);
+	*(void **)&init = function(library, "cuInit");
+	*(void **)&retain = function(library, "cuDevicePrimaryCtxRetain");
+	*(void **)&set_current = function(library, "cuCtxSetCurrent");
+	*(void **)&register_host = function(library, "cuMemHostRegister_v2");
+	*(void **)&device_pointer = function(library, "cuMemHostGetDevicePointer_v2");
+	*(void **)&set_bytes = function(library, "cuMemsetD8_v2");
+	*(void **)&synchronize = function(library, "cuCtxSynchronize");
+	CHECK(!init(0) && !retain(&context, 0) && !set_current(context));
+	CHECK(!register_host(sparse_part[rank], 8 << 20, 1 | 2));
+	CHECK(!device_pointer(&at_device, sparse_part[rank], 0));
+}
+
+static void set_by_device(int round)
+{
+	CHECK(round == 1 || sparse_part[(rank + 1) % size][100] == (char)(round - 1));
+	MPI_Barrier(MPI_COMM_WORLD);
+	CHECK(!set_bytes(at_device + 100, (unsigned char)round, 1) && !synchronize());
+	MPI_Barrier(MPI_COMM_WORLD);
+	CHECK(sparse_part[(rank + 1) % size][100] == (char)round);
+}
+
 /* ---- at the beginning ---- */
+
+static void sleep_until_awake(void)
+{
+	show("asleep");
+	while (access("awake", F_OK))
+		nap();
+}
 
 /* Rank 0 makes no call of MPI until it sees what the last one has put. */
 static void poll_memory(void)
 {
 	int one = 1, seen = 0;
 
-	show("asleep");
+	if (rank != size - 1)
+		show("asleep");
 	if (!rank)
 		while (!(seen = *(volatile int *)&packed.part[0][3]))
 			;
 	if (rank == size - 1) {
-		while (access("awake", F_OK))
-			nap();
+		sleep_until_awake();
 		MPI_Put(&one, 1, MPI_INT, 0, 3, 1, MPI_INT, packed.window);
 		MPI_Win_flush(0, packed.window);
 	}
@@ -336,6 +450,8 @@ int main(int argc, char **argv)
 	make_child();
 	if (!strcmp(what, "polling"))
 		poll_memory();
+	if (!strcmp(what, "registered"))
+		register_part();
 	for (int round = 1; on; round++) {
 		the_round = round;
 		find_parts(&packed);
@@ -346,12 +462,18 @@ int main(int argc, char **argv)
 		use_sparse(round);
 		ask_child();
 		make_and_free(round);
-		CHECK(pages_of_sparse() < 1000);
+		if (at_device)
+			set_by_device(round);
+		CHECK(at_device || pages_of_sparse() < 1000);
 		show_round(round);
-		if (!strcmp(what, "asleep") && round == 2) {
-			show("asleep");
-			while (access("awake", F_OK))
-				nap();
+		if (!strcmp(what, "asleep") || !strcmp(what, "freed")) {
+			int expected = sum_of_child(17);
+
+			if (what[0] == 'f')
+				free_packed();
+			sleep_until_awake();
+			if (what[0] == 'f')
+				ask_without_window(expected);
 			break;
 		}
 		on = access("go", F_OK) != 0;
