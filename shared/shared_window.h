@@ -19,15 +19,17 @@
 #define SHARED_WINDOW_RANKS 4096 /* at most */
 
 struct shared_window_rank {
-	uint64_t from; /* the offset of its first page in the file; its last one ends where the next rank's begin */
-	int32_t rank;  /* in MPI_COMM_WORLD */
+	uint64_t
+		from; /* the offset of its first page in the file; its last one ends where the next rank's begin */
+	int32_t rank; /* in MPI_COMM_WORLD */
 	uint32_t reserved;
 };
 
 struct shared_window {
 	uint64_t magic;
 	uint32_t ranks;
-	uint32_t freed; /* MPI_Win_free has been called: who still maps it, as a child of fork(2) may, saves all of it */
+	uint32_t
+		freed; /* MPI_Win_free has been called: who still maps it, as a child of fork(2) may, saves all of it */
 	uint64_t token; /* by which ranks see that they share it (lower/mpi/windows_replay.c) */
 	struct shared_window_rank rank[];
 };

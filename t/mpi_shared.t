@@ -31,7 +31,7 @@ is "$(($(du -sm ck | cut -f1) < 200))" 1 "and of memory that is not touched noth
 run=(trecr-run -d ck --gpu=off)
 kill_all
 
-# Of 1 GiB for each rank few pages are there: before, in the checkpoint, and behind the restart (mpi_shared.c sees to that).
+# Of 1 GiB for each rank few pages are there, before and behind a restart (mpi_shared.c sees to that).
 job_arena sparse
 step=start && start_job 2 && step=checkpoint && job_checkpoint
 tell "windows of which most is untouched are saved"
@@ -45,18 +45,18 @@ mapfile -t sizes < <(cd ck/ckpt-000001 && stat -c %s rank-{0,1,2}/job)
 is "$((sizes[1] * 2 < sizes[0] && sizes[1] * 2 < sizes[2]))" 1 "each rank has its part in its image" || explain out.*
 kill_all
 
-# Only children of the ranks have the memory any more. The checkpoint tries a restart, and ends all.
+# Only children of some ranks have the memory any more. The checkpoint tries a restart, and ends all.
 job_arena freed
-step=start && ranks 2 "${run[@]}" -- "$PROGRAM" freed && all_asleep 2 && step=checkpoint && job_checkpoint -s &&
-	step="its first end" && await -t 60 -p $launcher 2>>await.err && step=restart && ranks 2 trecr-restart ck &&
-	: >awake && step="its end" && finish_job 2
+step=start && ranks 3 "${run[@]}" -- "$PROGRAM" freed && all_asleep 3 && step=checkpoint && job_checkpoint -s &&
+	step="its first end" && await -t 60 -p $launcher 2>>await.err && step=restart && ranks 3 trecr-restart ck &&
+	: >awake && step="its end" && finish_job 3
 tell "children of ranks share memory of a window that has been freed"
 kill_all
 
 # Rank 0 calls nothing of MPI until it sees what another one has put.
 job_arena polling
-step=start && ranks 2 "${run[@]}" -- "$PROGRAM" polling && all_asleep 2 && step=checkpoint && job_checkpoint && kill_all &&
-	step=restart && ranks 2 trecr-restart ck && : >awake && step="its end" && all_in_a_round 2 && finish_job 2 ready
+step=start && ranks 2 "${run[@]}" -- "$PROGRAM" polling && all_asleep 2 && step=checkpoint && job_checkpoint &&
+	kill_all && step=restart && ranks 2 trecr-restart ck && : >awake && step="its end" && all_in_a_round 2 && finish_job 2 ready
 tell "what is put into memory that ranks share comes without a call of the rank whose memory it is"
 kill_all
 

@@ -80,10 +80,10 @@ struct mpi_window {
 	uint64_t mapped;
 	uint64_t shared; /* `memory` is that of all ranks (shared/shared_window.h); else 0 */
 	struct mpi_window_part *parts; /* of it, by rank */
-	struct mpi_region *regions; /* the last one first */
-	uint32_t access;            /* enum mpi_window_access */
-	uint32_t exposed;           /* MPI_Win_post has been called */
-	uint32_t locks;             /* how many targets it has locked, MPI_PROC_NULL included */
+	struct mpi_region *regions;    /* the last one first */
+	uint32_t access;               /* enum mpi_window_access */
+	uint32_t exposed;              /* MPI_Win_post has been called */
+	uint32_t locks; /* how many targets it has locked, MPI_PROC_NULL included */
 	uint32_t null_locked;
 	int32_t started_count, posted_count;
 	int32_t *started, *posted; /* ranks of the groups of MPI_Win_start and MPI_Win_post */

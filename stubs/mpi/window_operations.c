@@ -78,7 +78,9 @@ extern STUB_HIDDEN int real_MPI_Isend(const void *from, int count, MPI_Datatype 
 		int tag, void *to, MPI_Count room, MPI_Datatype received, int source,
 		int expected, MPI_Comm comm, int32_t *status);
 
-enum { COPY_TAG = 0x4000 }; /* members of a window meet with lower ones (lower/mpi/windows_replay.c) */
+enum {
+	COPY_TAG = 0x4000
+}; /* members of a window meet with lower ones (lower/mpi/windows_replay.c) */
 
 struct copy {
 	const struct mpi_window *w;
@@ -125,9 +127,8 @@ static int copy_shared(struct copy *c, MPI_Win win)
 #define PUT(name, Count)                                                                       \
 	extern STUB_HIDDEN int real_##name(const void *buffer, Count count, int type,          \
 		int target, MPI_Aint at, Count target_count, int target_type, MPI_Win win);    \
-	OPEN(name,                                                                             \
-		(const void *buffer, Count count, int type, int target, MPI_Aint at,           \
-			Count target_count, int target_type, MPI_Win win))                     \
+	OPEN(name, (const void *buffer, Count count, int type, int target, MPI_Aint at,        \
+			   Count target_count, int target_type, MPI_Win win))                  \
 	{                                                                                      \
 		const struct mpi_window *w = window_of(win);                                   \
 		struct copy c = {w, buffer, shared_at(w, target, at), count, target_count,     \
@@ -145,9 +146,8 @@ PUT(MPI_Put_c, MPI_Count)
 #define GET(name, Count)                                                                       \
 	extern STUB_HIDDEN int real_##name(void *buffer, Count count, int type, int target,    \
 		MPI_Aint at, Count target_count, int target_type, MPI_Win win);                \
-	OPEN(name,                                                                             \
-		(void *buffer, Count count, int type, int target, MPI_Aint at,                 \
-			Count target_count, int target_type, MPI_Win win))                     \
+	OPEN(name, (void *buffer, Count count, int type, int target, MPI_Aint at,              \
+			   Count target_count, int target_type, MPI_Win win))                  \
 	{                                                                                      \
 		const struct mpi_window *w = window_of(win);                                   \
 		struct copy c = {w, shared_at(w, target, at), buffer, target_count, count,     \

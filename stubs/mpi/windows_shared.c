@@ -20,8 +20,8 @@ enum {
 	MOST_BITS = 46, /* of the size of a file: there are no more addresses */
 };
 
-extern STUB_HIDDEN int real_MPI_Allreduce(const void *in, void *out, int count,
-	MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+extern STUB_HIDDEN int real_MPI_Allreduce(
+	const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
 	real_MPI_Allgather(const void *in, int count, MPI_Datatype type, void *out, int each,
 		MPI_Datatype received, MPI_Comm comm),
 	real_MPI_Bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm),
@@ -49,8 +49,8 @@ static int is_apart(MPI_Info info)
 	int flag = 0;
 
 	return info != INFO_NULL &&
-	       !real_MPI_Info_get(info, "alloc_shared_noncontig", sizeof(value) - 1, value,
-		       &flag) &&
+	       !real_MPI_Info_get(
+		       info, "alloc_shared_noncontig", sizeof(value) - 1, value, &flag) &&
 	       flag && !strcmp(value, "true");
 }
 
@@ -154,8 +154,7 @@ int window_memory_share(
 	*m = (struct window_memory){.size = size, .parts = calloc(size, sizeof(*m->parts))};
 	wishes = calloc(size, sizeof(*wishes));
 	if (all_have(m->parts && wishes && size <= (int)SHARED_WINDOW_RANKS, comm) &&
-		!real_MPI_Allgather(
-			&own, sizeof(own), BYTE, wishes, sizeof(own), BYTE, comm)) {
+		!real_MPI_Allgather(&own, sizeof(own), BYTE, wishes, sizeof(own), BYTE, comm)) {
 		m->mapped = place_parts(m, wishes);
 		done = m->mapped && map_file(m, rank, wishes, comm);
 	}

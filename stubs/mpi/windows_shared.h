@@ -1,6 +1,6 @@
 /*
- * windows_shared.h - memory that the ranks of a window share (MPI_Win_allocate_shared): memory of the program, for which
- * all ranks map one file (shared/shared_window.h).
+ * windows_shared.h - memory that the ranks of a window share (MPI_Win_allocate_shared): the program's, for which all
+ * ranks map one file (shared/shared_window.h).
  */
 #ifndef STUBS_MPI_WINDOWS_SHARED_H
 #define STUBS_MPI_WINDOWS_SHARED_H

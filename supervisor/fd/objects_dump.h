@@ -28,9 +28,9 @@ struct fd_object {
 	bool is_mapped;         /* in shared or private mappings: */
 	bool is_mapped_to_read; /* some mapping can never be written to, */
 	bool is_mapped_private; /* some mapping is private */
-	bool has_part; /* this image is to have a part of it only (shared_window.h): */
+	bool has_part;          /* this image is to have a part of it only (shared_window.h): */
 	uint64_t part_from, part_to;
-	dev_t devpts;           /* and the file system its slave is in; 0: not known */
+	dev_t devpts; /* and the file system its slave is in; 0: not known */
 };
 
 /* A mapping: from @start on @process has bytes @from to @to, which can be read. */

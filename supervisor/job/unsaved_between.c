@@ -103,7 +103,8 @@ static int refuse_library(pid_t pid, const struct mapping *m, const char *what, 
 /* But for the memory of windows of MPI, of which each member saves its part (supervisor/fd/shared_window.h). */
 static bool is_memory(const struct mapping *m)
 {
-	return m->shared && strncmp(m->name, SHARED_WINDOW_PREFIX, strlen(SHARED_WINDOW_PREFIX)) != 0 &&
+	return m->shared &&
+	       strncmp(m->name, SHARED_WINDOW_PREFIX, strlen(SHARED_WINDOW_PREFIX)) != 0 &&
 	       (!strncmp(m->name, "/dev/shm/", strlen("/dev/shm/")) ||
 		       !strncmp(m->name, "/memfd:", strlen("/memfd:")));
 }
