@@ -76,8 +76,8 @@ static int refuse_members(const struct checkpoint *c, struct err *e)
 	count = m.count;
 	members_free(&m);
 	return err_set(e, 0,
-		"%s is of a job of %zu ranks, which are in it: " STORE_PART "0 to " STORE_PART
-		"%zu",
+		"%s holds a job of %zu ranks; name the checkpoint of one of them in "
+		"it: " STORE_PART "0 to " STORE_PART "%zu",
 		c->path, count, count - 1);
 }
 
@@ -127,7 +127,7 @@ static struct image *open_file(
 		return NULL;
 	if (c->job && memcmp(img->super.checkpoint_id, c->job->super.checkpoint_id,
 			      sizeof(img->super.checkpoint_id))) {
-		err_set(e, 0, "cannot read image %s: it is of another checkpoint", path);
+		err_set(e, 0, "cannot read image %s: it belongs to another checkpoint", path);
 		image_close(img);
 		return NULL;
 	}
@@ -185,7 +185,9 @@ int checkpoint_maker(const char *path, struct image_maker *m, struct err *e)
 			err_set(e, errno, "cannot open image %s/" IMAGE_JOB_FILE, c->path);
 		else if (!trust_check(fd, c->path, e))
 			r = image_read_maker(fd, m)
-				    ? err_set(e, 0, "%s does not say what made it", c->path)
+				    ? err_set(e, 0,
+					      "%s does not say which release of trecr wrote it",
+					      c->path)
 				    : 0;
 	}
 	checkpoint_close(c);

@@ -166,7 +166,7 @@ static int check_clean(
 		if (was_zero ? c->fate[i] != FATE_DROP && c->fate[i] != FATE_ZERO
 			     : c->fate[i] != FATE_PARENT)
 			return err_set(e, 0,
-				"the block at %#lx was taken for unchanged, and is not",
+				"the block at %#lx was taken for unchanged, but has changed",
 				(unsigned long)block_address(c, i));
 	}
 	return 0;

@@ -124,9 +124,9 @@ static void look_for_other(int fd, struct store_lock *lock)
 char *store_dir_unlocked_reason(const struct store_lock *lock, const char *dir)
 {
 	return lock->other[0]
-		       ? xasprintf("%s has been used by a supervisor (%s) that may be at work "
-				   "still, as locks (flock) of its file system may be each "
-				   "machine's own",
+		       ? xasprintf("%s has been used by a supervisor (%s) that may still be "
+				   "running: locks (flock) of this file system may be local to "
+				   "each machine",
 				 dir, lock->other)
 		       : xasprintf("%s is on a file system that has no locks (flock)", dir);
 }

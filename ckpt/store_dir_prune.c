@@ -203,8 +203,8 @@ static void tell_of_more(
 	for (size_t i = 0; i < s->all.count; i++)
 		stay += is_of_job(s, i, job_id) && s->facts[i].stays;
 	if (stay == keep + 1ull)
-		notice_add("%s: more than %u checkpoint%s are kept, as incremental ones need "
-			   "those before them (--full-every)",
+		notice_add("%s: more than %u checkpoint%s are kept, because incremental ones "
+			   "need earlier ones (--full-every)",
 			dir, keep, keep == 1 ? "" : "s");
 }
 

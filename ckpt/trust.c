@@ -13,7 +13,7 @@ static int check_trust(int fd, const char *path, bool sticky_is_enough, struct e
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_set(e, errno, "cannot look at %s", path);
+		return err_set(e, errno, "cannot examine %s", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return err_set(e, 0, "refusing %s: it belongs to user %u", path, st.st_uid);
 	if (sticky_is_enough && (st.st_mode & S_ISVTX))

@@ -156,7 +156,7 @@ static ssize_t given_by_read(ssize_t r, const char *what, struct err *e)
 		return 0;
 	if (r < 0)
 		return err_set(e, errno, "cannot read %s", what);
-	return r ? r : err_set(e, 0, "cannot read %s: it ends too early", what);
+	return r ? r : err_set(e, 0, "cannot read %s: it ends unexpectedly", what);
 }
 
 /* The same of write(2). */
@@ -166,7 +166,7 @@ static ssize_t taken_by_write(ssize_t r, const char *what, struct err *e)
 		return 0;
 	if (r < 0)
 		return limit_err(e, errno, SYS_pwrite64, "cannot write %s", what);
-	return r ? r : err_set(e, 0, "cannot write %s: nothing is taken", what);
+	return r ? r : err_set(e, 0, "cannot write %s: no more bytes are accepted", what);
 }
 
 int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e)

@@ -69,7 +69,7 @@ mkfifo nobody
 exec 7<>nobody
 (setsid trecr-restart --pidfile up ck <nobody >other 2>restart.err 7>&- &)
 ok "where there is no terminal, it resumes" quiet await -t 60 up .
-like "$(cat restart.err)" "program has set up the terminal .* none here" "which is said"
+like "$(cat restart.err)" "program had changed the settings of its terminal, .* none here" "which is said"
 trecr-ckpt -s "$(cat up)" >path 2>ckpt.err
 exec 7>&-
 on fourth 24x80 "trecr-restart -D ck 2>&1" </dev/null

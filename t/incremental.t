@@ -23,7 +23,7 @@ for i in 2 3 4; do
 	ok "number $i holds little" [ "$(kilobytes ck/ckpt-00000$i)" -lt 8000 ]
 done
 ok "-k 2 keeps what a kept one needs" [ -d ck/ckpt-000001 ]
-is "$(grep -c ': more than 2 checkpoints are kept, as incremental ones need' ckpt.err)" 1 \
+is "$(grep -c ': more than 2 checkpoints are kept, because incremental ones need' ckpt.err)" 1 \
 	"and says so, once" || explain
 ok "all of it is right" quiet trecr-inspect --verify ck/ckpt-000004
 freeze_away || explain

@@ -76,7 +76,7 @@ PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.2 &
 PMI_RANK=0 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.0
 isnt $? 0 "ranks of different checkpoints are not restarted"
 wait
-like "$(cat refused.0)" 'ranks are of different checkpoints: 0 of ckpt-000004, 1 of ckpt-000003' \
+like "$(cat refused.0)" 'the ranks restart from different checkpoints: rank 0 from ckpt-000004, rank 1 from ckpt-000003' \
 	"which is said"
 is "$(cat refused.1 refused.2)" "" "by one rank"
 

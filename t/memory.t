@@ -29,12 +29,12 @@ hidden_memory() {
 	done
 }
 
-# What cannot be mapped once more can only be opened.
+# What cannot be mapped a second time can only be opened.
 limited_memory() {
 	arena limited
 	launch "$victim/hidden_limited"
 	ok "shared memory that a limit keeps from being mapped once more" checkpoint || explain
-	like "$(cat ckpt.err)" "memfd:limited .*cannot be mapped once more .Cannot allocate memory.* mapped nowhere" \
+	like "$(cat ckpt.err)" "memfd:limited .*cannot be mapped a second time .Cannot allocate memory.* mapped nowhere" \
 		"is saved as far as it is mapped, which is said"
 	finish && said_ok
 	result $? "and the program runs on" || explain
@@ -42,7 +42,7 @@ limited_memory() {
 	arena limited-private
 	launch "$victim/hidden_limited" private
 	not_ok "with a private mapping of it, too, it is refused" quiet checkpoint
-	like "$(cat ckpt.err)" "mapped privately, too, .*Cannot allocate memory.*raise that, or run trecr as root" \
+	like "$(cat ckpt.err)" "also mapped privately, .*Cannot allocate memory.*raise that, or run trecr as root" \
 		"for that reason"
 	finish && said_ok
 	result $? "and the program runs on" || explain

@@ -55,7 +55,7 @@ begin another && freeze_away
 rm -f $mine && mkdir ${mine%% *}
 timeout -k 1 60 trecr-restart ck </dev/null >/dev/null 2>restart.err
 is $? 125 "something else with a file's name is left alone"
-like "$(cat restart.err)" "cannot put /dev/shm/trecr-victim-" "and named"
+like "$(cat restart.err)" "cannot put back /dev/shm/trecr-victim-" "and named"
 # shellcheck disable=SC2086
 rmdir ${mine%% *}
 

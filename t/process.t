@@ -187,7 +187,7 @@ else
 	sup=$!
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err
 	not_ok "a checkpoint that is not answered in time fails" trecr-ckpt -t 1 "$sup" 2>late.err
-	like "$(cat late.err)" "not answered in the time given \(-t\); the checkpoint is cancelled" \
+	like "$(cat late.err)" "not answered within the time given \(-t\); the checkpoint is cancelled" \
 		"and says what becomes of it"
 	rm again
 	checkpoint &

@@ -21,7 +21,7 @@ foreign-owner|F_SETOWN.* for process [0-9]+, which is not being saved
 file-of-outside|belongs to process 1, which is not being saved
 fifo-elsewhere|a name that cannot be found
 fanotify|events that have not been read
-fanotify-permissions|asked for permissions
+fanotify-permissions|for permission events
 epoll-of-thread|of a thread.s own
 epoll-mounts|a file of /proc
 mqueue|notification
@@ -31,7 +31,7 @@ detached-mount|a mount that no path of the process leads to
 detached-file|a mount that no path of the process leads to
 detached-directory|a mount that no path of the process leads to
 seccomp-listener|(seccomp listeners are not|under seccomp)
-epoll-moved|leads elsewhere now
+epoll-moved|has since been reused
 broken-write-lease|lease is being broken
 '
 

@@ -71,7 +71,7 @@ is "$status" 0 "and ends well"
 like "$(tail -n 1 out)" "^\(2001, 2001\) \('ok',\)$" "its database is in order"
 is "$(cat log)" "committed" "and its log"
 ok "what had been there has been moved aside" cmp -s db.trecr-aside after
-like "$(cat restart.err)" "/db was put back as it was at the checkpoint; what it held until now is in .*/db.trecr-aside" "and is named"
+like "$(cat restart.err)" "/db was put back as it was at the checkpoint; its contents until now are in .*/db.trecr-aside" "and is named"
 like "$(cat restart.err)" "/db-journal was missing and has been put back" "what was missing, too"
 sweep >/dev/null
 
@@ -464,9 +464,9 @@ arena named
 mkdir links && ln -s "$PWD/two" links/two && : >file
 RUN_FLAGS=--save-dirs=one:links/two:absent:file
 launch python3 "$scratch/named.py" && checkpoint
-is "$(told | grep -v 'it is no directory' | cut -d: -f2-)" " files in $PWD/absent are not saved: No such file or directory" \
+is "$(told | grep -v 'it is not a directory' | cut -d: -f2-)" " files in $PWD/absent are not saved: No such file or directory" \
 	"of --save-dirs what is not there is named" || explain
-like "$(told)" "files in $PWD/file are not saved: it is no directory" "and what is no directory, too"
+like "$(told)" "files in $PWD/file are not saved: it is not a directory" "and what is no directory, too"
 for life in first second; do
 	kill -9 "$(program_of $sup)"
 	await -t 60 -p $sup 2>>await.err

@@ -31,7 +31,7 @@ arena many
 if launch "$victim/queued" 25000 && ! PATIENCE=1 checkpoint; then
 	path=
 	for _ in 1 2 3 4 5; do
-		told=$(sed -nE 's/.*would take the kernel about ([0-9]+) seconds.*/\1/p' ckpt.err | tail -n 1)
+		told=$(sed -nE 's/.*the kernel would take about ([0-9]+) seconds.*/\1/p' ckpt.err | tail -n 1)
 		[ "$told" ] || break
 		PATIENCE=$((2 * told)) checkpoint && break
 	done

@@ -143,7 +143,7 @@ for what in entries depth places version build "done" size room seals; do
 		build) why="the lower half of process [0-9]+ is of another build of trecr" ;;
 		"done") why="its descriptor [0-9]+ is another file now" ;;
 		size | room | seals) why="the staging buffer of process [0-9]+ is not what its lower half has" ;;
-		*) why="what process [0-9]+ keeps of its lower half for trecr has been overwritten" ;;
+		*) why="the records of its lower half that process [0-9]+ holds for trecr have been overwritten" ;;
 		esac
 		refused "a program that has overwritten $what" "$why"
 		unharmed
@@ -318,10 +318,10 @@ if LD_AUDIT=$PWD/trecr/libtrecr-audit.so LD_LIBRARY_PATH=$PWD/sim RUN_FLAGS=--gp
 		"libraries of trecr [0-9.]+ in .*/trecr, and .*/trecr/trecr-lower is gone or has changed"
 	mv aside trecr/trecr-lower
 	mv sim/libcuda.so.1 aside
-	restart_fails "without a driver" "GPU driver, or MPI, and libraries.*/sim/libcuda.so.1, .*: No such"
+	restart_fails "without a driver" "GPU driver or MPI library that it ran with, unchanged.*/sim/libcuda.so.1, .*: No such"
 	cp "$build/t/sim/echo/libcuda.so.1" sim
 	restart_fails "with another driver" \
-		"GPU driver, or MPI, and libraries .*/sim/libcuda.so.1 has changed since the checkpoint"
+		"GPU driver or MPI library that it ran with, unchanged.*/sim/libcuda.so.1 has changed since the checkpoint"
 	mv aside sim/libcuda.so.1
 	restarts_after_all
 fi

@@ -283,7 +283,7 @@ elif am_root; then
 else
 	privileged() {
 		checkpoint --tcp=keep && return 1
-		grep -q "descriptor [0-9]* .*(nf_tables): that takes CAP_NET_ADMIN" ckpt.err &&
+		grep -q "descriptor [0-9]* .*(nf_tables): this requires CAP_NET_ADMIN" ckpt.err &&
 			ends_well && whole
 	}
 	outside "--tcp=keep: refused without the privilege" privileged undisturbed

@@ -95,7 +95,7 @@ arena late
 export SIM_MACHINE_FILE=$PWD/machine
 if sim "$split/stateless"; then
 	echo "start_ms 200000" >machine
-	late "whether it can be restarted here is not known, so the program resumes: a restart had been tried for [0-9.]+ s when the time given for the checkpoint was over \(--timeout gives more, --no-try is without\)"
+	late "whether it can be restarted here is not known, so the program resumes: a restart had been tried for [0-9.]+ s when the time given for the checkpoint was over \(--timeout gives more time, --no-try leaves the trial out\)"
 	rm machine
 	ok "with more time it is ended" checkpoint -s
 	await -t 60 -p "$sup"

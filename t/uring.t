@@ -43,7 +43,7 @@ refused_before() {
 	arena before
 	URING_REFUSED=yes launch "$victim/uring" plain
 	not_ok "a ring before Linux 6.12" quiet checkpoint
-	like "$(cat ckpt.err)" "before Linux 6[.]12, and this is [0-9.]+.*: do without io_uring" \
+	like "$(cat ckpt.err)" "before Linux 6[.]12, and this is [0-9.]+.*: have the program do without io_uring" \
 		"is refused" || explain
 	finish && said_ok
 	result $? "and runs on" || explain

@@ -203,7 +203,7 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
 	rm "$directory" && mkdir "$directory" && chown "$user" "$directory"
 	LD_PRELOAD=$build/t/swap.so TRECR_SWAP_FILE=$directory/thing trecr-restart -D ck </dev/null >restart.out 2>restart.err
 	is $? 125 "memory: nor where another user makes the file when it is about to be made" || explain
-	like "$(cat restart.err)" "cannot put $directory/thing, shared memory of the program, back: another file has that name" \
+	like "$(cat restart.err)" "cannot put back $directory/thing, shared memory of the program: another file has that name" \
 		"memory: which is said" || explain
 	is "$(stat -c '%u %s' "$directory/thing")" "65534 0" "memory: and that has nothing of the program"
 else
@@ -389,7 +389,7 @@ launch python3 ../holds.py bound 0
 result $? "renamed: a program binds a socket" || explain
 mkdir e && mv d/thing e && ln -s "$PWD/e/thing" d/thing
 not_ok "renamed: it is not saved with a link under the name" checkpoint -s || explain
-like "$(cat ckpt.err)" "its name $PWD/d/thing is a symbolic link to its file by now" "renamed: which is named" || explain
+like "$(cat ckpt.err)" "its name $PWD/d/thing is now a symbolic link to its file" "renamed: which is named" || explain
 sweep >/dev/null
 
 # Root without that capability.

@@ -233,7 +233,7 @@ sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 as $user trecr-ckpt -s $sup >ckpt.out 2>ckpt.err
 is $? 0 "a program that writes to other users' files is saved with them" || explain
-like "$(cat ckpt.err)" "/closed/log is not saved: no file can be made beside it" \
+like "$(cat ckpt.err)" "/closed/log is not saved: no file can be created beside it" \
 	"but for one beside which its user may make no file, which is named"
 await -t 60 -p $sup 2>>await.err
 echo later >open/log

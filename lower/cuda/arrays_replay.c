@@ -182,7 +182,8 @@ static int make_in_context(struct numbers *n, void *context)
 		r = make_texture(n, n->list[i]);
 	for (size_t i = 0; i < n->hole_count && !r; i++)
 		r = destroy_object(n->holes[i].kind, n->holes[i].number)
-			    ? agent_fail("a texture that has kept a number free does not go")
+			    ? agent_fail("a texture that has reserved a number cannot be "
+					 "destroyed")
 			    : 0;
 	return r;
 }

@@ -29,7 +29,7 @@ struct place_takers {
 };
 
 /* Until context_end_takers(), there is a context where @gone was, which has been destroyed: then the
- * stacks that it has been pushed to have a context that is gone, as they had. Also for a context that
+ * stacks that it has been pushed to have a context that no longer exists, as they had. Also for a context that
  * is there. Where none can be made, the driver will say so when it is pushed. */
 int context_take_gone(const struct cuda_state *s, struct place_takers *f, const void *gone);
 void context_end_takers(struct place_takers *f);

@@ -166,5 +166,5 @@ int filler_give(const struct filler *f)
 		r = CUDA(cuModuleUnload, (void *))(f->module);
 	else if (!r)
 		r = CUDA(cuMemFree_v2, (uint64_t))(f->address);
-	return r ? cuda_failed("giving back memory that was taken for a while", r) : 0;
+	return r ? cuda_failed("freeing device memory that was allocated for a moment", r) : 0;
 }

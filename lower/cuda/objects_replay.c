@@ -35,7 +35,7 @@ struct steps {
 static int add_step(struct steps *s, const struct step *step)
 {
 	if (list_reserve(&s->list, s->count, &s->room, sizeof(*s->list),
-		    "to restore what the program has of CUDA"))
+		    "to restore the program's CUDA objects"))
 		return -1;
 	s->list[s->count++] = *step;
 	return 0;
@@ -100,7 +100,7 @@ static int put_storage(const struct cuda_state *s, struct object *o)
 		return agent_fail("the driver has no storage for libraries");
 	r = put(o->context, (void *)a[STORAGE_KEY], (void *)a[STORAGE_VALUE],
 		(void *)a[STORAGE_DESTRUCTOR]);
-	return r ? cuda_failed("what a library keeps with a context", r) : 0;
+	return r ? cuda_failed("restoring the storage that a library has in a context", r) : 0;
 }
 
 static int make_address(struct object *o)

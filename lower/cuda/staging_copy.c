@@ -78,7 +78,8 @@ int cuda_push_context(unsigned device)
 	int r;
 
 	if (!context)
-		return agent_fail("device memory of GPU %u without a context there", device);
+		return agent_fail(
+			"device memory of GPU %u, on which there is no context", device);
 	r = CUDA(cuCtxPushCurrent_v2, (void *))(context);
 	return r ? cuda_failed("cuCtxPushCurrent", r) : 0;
 }

@@ -98,7 +98,7 @@ int cuda_save_threads(struct cuda_state *s)
 			continue;
 		if (records_reserve((void **)&s->threads, &s->thread_room, s->thread_count + 1,
 			    sizeof(*t)))
-			return agent_fail("no memory for what threads have of CUDA");
+			return agent_fail("no memory for the contexts of threads");
 		t = &s->threads[s->thread_count++];
 		t->thread = *p->upper_slot;
 		r = on_storage(p, &f, look_at_stack, t);

@@ -49,7 +49,7 @@ int body_cuIpcOpenMemHandle_v2(uint64_t *address, struct share_handle handle, un
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!share_is(&handle, SHARE_MEMORY)) {
 		crossing_complain("cuIpcOpenMemHandle",
-			"the handle is not of a process that trecr-run has started");
+			"the handle does not belong to a process of the same trecr-run");
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (share_is_own(&handle))

@@ -32,7 +32,7 @@ static void *any_context(void)
 	return o ? o->real : NULL;
 }
 
-/* Does not work while a context that is gone is current: the thread gets another one for it. Memory that stayed
+/* Does not work while a context that no longer exists is current: the thread gets another one for it. Memory that stayed
  * registered could not be registered again. */
 static int unregister_at_driver(void *address)
 {
@@ -408,7 +408,7 @@ static void pin_extents(struct memory_state *s, const void *context, const void 
 			    (void *)mmu_address(d, i), g->length * MMU_GRANULE, PINNED_FLAGS))
 			crossing_complain("cuMemHostRegister",
 				"pinned memory is no longer pinned, with "
-				"a context that is gone");
+				"a context that no longer exists");
 		g->handle = PINNED_BY(current);
 	}
 }

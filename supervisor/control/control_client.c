@@ -188,7 +188,7 @@ int control_ask(int fd, pid_t supervisor, const char *request, uint64_t deadline
 
 		if (wait_ms < 0)
 			return err_set(e, 0,
-				"the supervisor has not answered in the time given (-t)%s",
+				"the supervisor has not answered within the time given (-t)%s",
 				strncmp(request, "checkpoint", 10) ? "" : cancelled);
 		if (poll(&pfd, 1, wait_ms) <= 0) {
 			wake_if_stopped(supervisor);

@@ -38,7 +38,7 @@ int control_check_dir(const char *dir, uid_t uid, struct err *e)
 	struct stat st;
 
 	if (lstat(dir, &st) < 0)
-		return err_set(e, errno, "cannot look at %s", dir);
+		return err_set(e, errno, "cannot examine %s", dir);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, 0, "%s is not a directory: remove it", dir);
 	if (st.st_uid != uid)

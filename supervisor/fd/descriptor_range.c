@@ -47,7 +47,7 @@ int descriptor_range_close(const struct fd_restore *r, struct err *e)
 {
 	/* Root alone could have raised the hard limit, and may lower it again. */
 	if (setrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot set the limit of descriptors back");
+		return err_set(e, errno, "cannot restore the limit on open files");
 	return 0;
 }
 
@@ -93,7 +93,7 @@ int descriptor_range_find(struct fd_restore *r, struct err *e)
 		r->base = last < FD_MAX ? last + 1 : FD_MAX;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot query the limit of descriptors");
+		return err_set(e, errno, "cannot query the limit on open files");
 	limit.rlim_cur = limit.rlim_max = limit_needed(r);
 	if (limit.rlim_max <= r->limit.rlim_max)
 		return 0;
@@ -108,7 +108,7 @@ int descriptor_range_begin(struct fd_restore *r, struct err *e)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &r->limit))
-		return err_set(e, errno, "cannot query the limit of descriptors");
+		return err_set(e, errno, "cannot query the limit on open files");
 	limit.rlim_max = r->limit.rlim_max;
 	if (limit.rlim_max < limit_needed(r))
 		limit.rlim_max = limit_needed(r);
@@ -139,7 +139,7 @@ int descriptor_range_none(const struct fd_restore *r, int code, struct err *e)
 	if (code != EMFILE && code != EINVAL)
 		return err_set(e, code, "cannot duplicate a descriptor");
 	return err_set(e, 0,
-		"one process of a restart has all open files of the tree, and no more than "
+		"at a restart, one process holds all open files of the tree, but no more than "
 		"%llu are allowed here: raise the hard limit (RLIMIT_NOFILE, ulimit -Hn)",
 		(unsigned long long)r->limit.rlim_max);
 }
@@ -154,14 +154,14 @@ int descriptor_range_check(uint64_t count, struct err *e)
 	struct rlimit limit, wanted;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return err_set(e, errno, "cannot query the limit of descriptors");
+		return err_set(e, errno, "cannot query the limit on open files");
 	count += BESIDES;
 	if (count <= limit.rlim_max)
 		return 0;
 	wanted = (struct rlimit){.rlim_cur = limit.rlim_cur, .rlim_max = count};
 	if (!setrlimit(RLIMIT_NOFILE, &wanted))
 		return setrlimit(RLIMIT_NOFILE, &limit)
-			       ? err_set(e, errno, "cannot set the limit of descriptors back")
+			       ? err_set(e, errno, "cannot restore the limit on open files")
 			       : 0;
 	return err_set(e, 0,
 		"a restart would need %llu descriptors in one process, for all open files of "

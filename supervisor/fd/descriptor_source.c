@@ -102,7 +102,7 @@ static int read_attributes(struct fd_source *s, struct err *e)
 			.st_mode = S_IFDIR | 0500, .st_ino = status_number(s->info, "ino", 10)};
 		return 0;
 	}
-	return err_set(e, code, "cannot look at descriptor %d of process %d", s->fd, s->pid);
+	return err_set(e, code, "cannot examine descriptor %d of process %d", s->fd, s->pid);
 }
 
 int fd_source_look(struct fd_source *s, pid_t pid, pid_t task, int pidfd, int fd, struct err *e)

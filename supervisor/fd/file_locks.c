@@ -38,7 +38,7 @@ static int check_not_mapped(const struct fd_source *s, struct err *e)
 		if (name && !strcmp(shown_path(name), s->link))
 			return err_set(e, 0,
 				"a lease for writing on a file that is also mapped could not "
-				"be taken again");
+				"be restored");
 	}
 	return 0;
 }

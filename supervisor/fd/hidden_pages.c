@@ -236,18 +236,19 @@ static int cannot_look(const struct fd_object *o, int code, struct err *e)
 	if (o->reordered)
 		return err_set(e, 0,
 			"%s: its pages have been put in another order (remap_file_pages, "
-			"mremap), and it cannot be mapped once more to read all of them (%s: "
+			"mremap), and it cannot be mapped a second time to read all of them "
+			"(%s: "
 			"is there a limit of the process's memory?): raise that, or run trecr "
 			"as root",
 			o->text, strerror(code));
 	/* A copy of what a private mapping shows would no longer follow the file. */
 	if (o->is_mapped_private)
 		return err_set(e, 0,
-			"%s is mapped privately, too, and cannot be mapped once more to read "
-			"all of it (%s: is there a limit of the process's memory?): raise "
+			"%s is also mapped privately, and cannot be mapped a second time to "
+			"read all of it (%s: is there a limit of the process's memory?): raise "
 			"that, or run trecr as root",
 			o->text, strerror(code));
-	notice_add("%s cannot be mapped once more (%s: is there a limit of the process's "
+	notice_add("%s cannot be mapped a second time (%s: is there a limit of the process's "
 		   "memory?); those of its pages that are mapped nowhere are not in the "
 		   "checkpoint",
 		o->text, strerror(code));

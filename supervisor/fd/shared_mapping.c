@@ -156,7 +156,7 @@ static int find_ring(const struct fd_dump *d, pid_t pid, const struct vma *v, st
 		if (o->kind == IMAGE_OBJECT_URING && o->inode == v->inode)
 			return n;
 	}
-	return refuse_mapping(v, pid, "no descriptor leads to this io_uring any more", e);
+	return refuse_mapping(v, pid, "no descriptor refers to this io_uring any more", e);
 }
 
 static bool is_object(const struct fd_object *o)
@@ -281,7 +281,9 @@ int fd_dump_mapping(
 	o = fd_object_at(d, number);
 	if (o->o.kind == IMAGE_OBJECT_SHM_FILE && !o->file)
 		return refuse_mapping(v, pid,
-			"it is a file in memory that must not be read: run trecr as root", e);
+			"it is a file in memory that this user must not read: run trecr as "
+			"root",
+			e);
 	if (look_for_part(d, pid, v, o, e))
 		return -1;
 	o->is_mapped = true;

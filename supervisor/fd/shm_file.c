@@ -113,10 +113,10 @@ static int check_file(int fd, const char *path, uid_t owner, struct err *e)
 	struct stat st;
 
 	if (fstat(fd, &st) || fstatfs(fd, &fs))
-		return err_set(e, errno, "cannot look at %s", path);
+		return err_set(e, errno, "cannot examine %s", path);
 	if (!S_ISREG(st.st_mode) || st.st_uid != owner || fs.f_type != TMPFS_MAGIC)
 		return err_set(e, 0,
-			"cannot put %s, shared memory of the program, back: another file has "
+			"cannot put back %s, shared memory of the program: another file has "
 			"that name",
 			path);
 	return check_unused(fd, path, e);
@@ -135,7 +135,7 @@ static int check_shm_file(const char *path, const struct image_object *o, struct
 		return 0;
 	if (fd < 0)
 		return err_set(
-			e, errno, "cannot put %s, shared memory of the program, back", path);
+			e, errno, "cannot put back %s, shared memory of the program", path);
 	return check_file(fd, path, o->args[1], e);
 }
 

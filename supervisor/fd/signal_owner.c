@@ -100,7 +100,7 @@ int fd_owner_dump(struct fd_dump *d, const struct fd_kind *kind, const struct fd
 		return 0;
 	/* What else would a directory tell an owner? */
 	if (S_ISDIR(s->st.st_mode))
-		return err_set(e, 0, "notification (F_NOTIFY) is not supported");
+		return err_set(e, 0, "change notification (F_NOTIFY) is not supported");
 	if (!(kind->traits & FD_FROM_LAUNCHER))
 		return dump_owner(d, &owner, x, e);
 	if (owner.type != F_OWNER_TID)

@@ -112,8 +112,8 @@ int fd_device_check(const struct fd_check *c, const struct image_description *x,
 		return -1;
 	if (st.st_rdev != x->args[0])
 		return err_set(e, 0,
-			"cannot open %s (descriptor %d): it is not the device that it was at "
-			"the checkpoint",
+			"cannot open %s (descriptor %d): it is not the same device as at the "
+			"checkpoint",
 			path, c->fd);
 	return fd_check_access(c, path, x->flags, e);
 }
@@ -152,7 +152,7 @@ int fd_path_dump(struct fd_dump *d, const struct fd_source *s, struct image_desc
 		return -1;
 	if (!s->named)
 		return err_set(
-			e, 0, "a path (O_PATH) that leads elsewhere now is not supported");
+			e, 0, "a path (O_PATH) that no longer names its file is not supported");
 	if (is_of_process(s->link))
 		return err_set(
 			e, 0, "paths in /proc that belong to a process are not supported yet");

@@ -152,12 +152,13 @@ static int check_late(
 {
 	if (x->kind->needs_threads && x->kind->needs_threads(&x->x))
 		return err_set(e, 0,
-			"it watches descriptor %d, a file of /proc or a thread, which is not "
-			"supported",
+			"it watches descriptor %d, a file of /proc or the pidfd of a thread, "
+			"which is not supported",
 			w->fd);
 	if (x->kind->traits & FD_OF_TASK && !here)
 		return err_set(e, 0,
-			"it watches a pidfd that was descriptor %d, which leads elsewhere now",
+			"it watches a pidfd that was descriptor %d, a number that has since "
+			"been reused",
 			w->fd);
 	return 0;
 }
@@ -180,8 +181,8 @@ static int check_fired(const struct fd_known *file, const struct fd_described *x
 	if (x->kind->traits & FD_FIRES || has_event(file))
 		return 0;
 	return err_set(e, 0,
-		"it has a one-shot watch on descriptor %d that has fired, and nothing could "
-		"let it fire now",
+		"it has a one-shot watch on descriptor %d that has fired, and nothing is ready "
+		"there that would make it fire after a restart",
 		w->fd);
 }
 
@@ -206,7 +207,7 @@ static int dump_watch(struct fd_dump *d, const struct fd_epoll *p, struct watch 
 	if (!file)
 		return err_set(e, 0,
 			"it watches a file that was descriptor %d, and that no descriptor of "
-			"the program leads to any more",
+			"the program refers to any more",
 			w->fd);
 	w->description = file->description;
 	x = buf_at(&d->descriptions, struct fd_described, w->description);
@@ -233,8 +234,7 @@ static int dump_watches(
 			    "tfd: %d events: %" SCNx32 " data: %" SCNx64
 			    " pos:%*s ino:%" SCNx64,
 			    &w.fd, &w.events, &w.data, &inode) != 4)
-			return err_set(
-				e, 0, "cannot parse what the kernel shows of its watches");
+			return err_set(e, 0, "cannot parse its watches in /proc/PID/fdinfo");
 		nth = w.fd == last ? nth + 1 : 0;
 		last = w.fd;
 		if (dump_watch(d, p, &w, inode, nth, e))

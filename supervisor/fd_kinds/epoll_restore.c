@@ -120,12 +120,12 @@ static int provoke_event(struct fd_restore *r, struct fired *f, int fd, struct e
 	if (!kind->provoke)
 		return 0;
 	if (kind->provoke(r, x, fd, &state))
-		return err_set(
-			e, errno, "cannot let a one-shot watch on descriptor %d fire", f->w.fd);
+		return err_set(e, errno, "cannot make a one-shot watch on descriptor %d fire",
+			f->w.fd);
 	failed = fire_watch(r, f, fd, e);
 	if (kind->calm(r, x, fd, state) && !failed)
 		return err_set(e, errno,
-			"cannot take back what let a one-shot watch on descriptor %d fire",
+			"cannot undo what made a one-shot watch on descriptor %d fire",
 			f->w.fd);
 	return failed;
 }

@@ -32,8 +32,8 @@ int watch_next(const char **text, struct watch *w, struct err *e)
 		&w->description);
 	if (end && n == 3)
 		return err_set(e, 0,
-			"the image was made by an earlier trecr, which did not note what epoll "
-			"descriptors watch");
+			"the image was written by an earlier release of trecr, which did not "
+			"save what epoll descriptors watch");
 	if (!end || n != 4)
 		return err_set(e, 0, "the image is damaged: epoll watches");
 	*text = end + 1;

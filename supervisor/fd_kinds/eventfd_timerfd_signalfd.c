@@ -138,12 +138,12 @@ static int read_timer(
 
 	for (;;) {
 		if (timerfd_gettime(s->dup, &before))
-			return err_set(e, errno, "cannot find out what is left");
+			return err_set(e, errno, "cannot query the time that is left");
 		free(*info);
 		if (read_file(path, info, &len, e))
 			return -1;
 		if (timerfd_gettime(s->dup, left))
-			return err_set(e, errno, "cannot find out what is left");
+			return err_set(e, errno, "cannot query the time that is left");
 		if (!to_ns(&before.it_value) == !to_ns(&left->it_value) &&
 			to_ns(&left->it_value) <= to_ns(&before.it_value))
 			return 0;

@@ -108,7 +108,7 @@ static int dump_mark(
 
 	if (!flags || sscanf(flags, "mflags:%x mask:%" SCNx64 " ignored_mask:%" SCNx64,
 			      &m.flags, &m.mask, &m.ignored) != 3)
-		return err_set(e, 0, "cannot parse what the kernel shows of its watches");
+		return err_set(e, 0, "cannot parse its watches in /proc/PID/fdinfo");
 	path = find_marked(s, line, &m);
 	if (!path || strchr(path, '\n') || strchr(path, '\\'))
 		return err_set(e, 0,
@@ -139,12 +139,11 @@ int fd_fanotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 
 	if (!group ||
 		sscanf(group, "fanotify flags:%x event-flags:%x", &flags, &event_flags) != 2)
-		return err_set(e, 0, "cannot parse what the kernel shows of it");
+		return err_set(e, 0, "cannot parse its entry in /proc/PID/fdinfo");
 	if (flags & CLASSES)
-		return err_set(e, 0,
-			"fanotify groups that are asked for permissions are not supported");
+		return err_set(e, 0, "fanotify groups for permission events are not supported");
 	if (ioctl(s->dup, FIONREAD, &pending))
-		return err_set(e, errno, "cannot find out whether there are events in it");
+		return err_set(e, errno, "cannot query whether there are events in it");
 	if (pending)
 		return err_with(e, ERR_TRY_AGAIN,
 			"it holds events that have not been read, and nothing could put them "

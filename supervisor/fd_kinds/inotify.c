@@ -42,10 +42,10 @@ static int dump_watch(const struct watched *w, const char *path, struct buf *out
 
 	if (!path || strchr(path, '\n'))
 		return err_set(e, 0,
-			"what its watch %d is on (inode %" PRIu64
-			") was not found under a name, nor among the open files; it may have "
-			"been removed, or be where only a privilege finds it quickly "
-			"(CAP_DAC_READ_SEARCH: run trecr as root)",
+			"the file of its watch %d (inode %" PRIu64
+			") was not found by name, nor among the open files: it may have been "
+			"removed, or be where only CAP_DAC_READ_SEARCH finds it quickly (run "
+			"trecr as root)",
 			w->wd, w->file.inode);
 	link = path[0] == '/' && !lstat(path, &st) && S_ISLNK(st.st_mode);
 	buf_printf(
@@ -59,7 +59,7 @@ static int read_watch(const char *line, struct watched *w, struct err *e)
 	if (fd_handle_read(line, &w->file) ||
 		sscanf(line, "inotify wd:%x ino:%*x sdev:%*x mask:%" SCNx32, &w->wd,
 			&w->mask) != 2)
-		return err_set(e, 0, "cannot parse what the kernel shows of its watches");
+		return err_set(e, 0, "cannot parse its watches in /proc/PID/fdinfo");
 	return 0;
 }
 
@@ -142,7 +142,7 @@ int fd_inotify_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	buf_add(&out, "", 1);
 	x->args[0] = image_writer_string(d->job, out.data);
 	if (ioctl(s->dup, FIONREAD, &pending))
-		return err_set(e, errno, "cannot find out whether there are events in it");
+		return err_set(e, errno, "cannot query whether there are events in it");
 	x->args[1] = pending;
 	/* Only where nobody will miss them. */
 	if (pending && !d->program_resumes)

@@ -82,7 +82,7 @@ static int read_info(mqd_t queue, size_t *bytes, struct err *e)
 	const char *pid, *size;
 
 	if (n < 0)
-		return err_set(e, errno, "cannot look at it");
+		return err_set(e, errno, "cannot examine it");
 	text[n] = 0;
 	pid = strstr(text, "NOTIFY_PID:");
 	if (pid && strtol(pid + 11, NULL, 10))
@@ -91,7 +91,7 @@ static int read_info(mqd_t queue, size_t *bytes, struct err *e)
 			"supported");
 	size = strstr(text, "QSIZE:");
 	if (!size)
-		return err_set(e, 0, "cannot tell how much is in it");
+		return err_set(e, 0, "cannot query how much is in it");
 	*bytes = strtoul(size + 6, NULL, 10);
 	return 0;
 }
@@ -114,7 +114,7 @@ static int copy_messages(mqd_t queue, struct fd_object *o, struct err *e)
 	size_t bytes = 0;
 
 	if (mq_getattr(queue, &c.attr))
-		return err_set(e, errno, "cannot look at it");
+		return err_set(e, errno, "cannot examine it");
 	if (read_info(queue, &bytes, e))
 		return -1;
 	/* Its file shows the size of its description as its own. */

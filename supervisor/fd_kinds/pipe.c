@@ -69,7 +69,7 @@ static int bytes_in(int fd, struct err *e)
 	int size;
 
 	if (ioctl(fd, FIONREAD, &size))
-		return err_set(e, errno, "cannot find out how much is in it");
+		return err_set(e, errno, "cannot query how much is in it");
 	return size;
 }
 
@@ -86,7 +86,7 @@ static int copy_pipe(const struct fd_source *s, const struct fd_object *o, struc
 	if (!readable)
 		from = again = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (from < 0)
-		return err_set(e, errno, "cannot look into it");
+		return err_set(e, errno, "cannot examine its contents");
 	size = bytes_in(from, e);
 	if (size < 0)
 		return -1;

@@ -388,7 +388,7 @@ static int set_owner(const struct image_pty *state, int slave, struct err *e)
 	if (slave < 0 || !state->mode)
 		return 0;
 	if (fstat(slave, &st))
-		return err_set(e, errno, "cannot look at a terminal");
+		return err_set(e, errno, "cannot examine a terminal");
 	if (st.st_uid != state->uid || st.st_gid != state->gid)
 		(void)!fchown(slave, state->uid, state->gid);
 	if ((st.st_mode & 07777) != state->mode && fchmod(slave, state->mode))

@@ -172,7 +172,7 @@ static int check_contents(const struct fd_check *c, int fd, const struct image_d
 		return err_set(e, 0,
 			"cannot continue with %s: it is shorter than at the checkpoint "
 			"(%" PRIu64 " bytes, it had %" PRIu64
-			"): put the file as it was in its place%s",
+			"): put back the file as it was%s",
 			path, size, x->size, what_saves_it(c, x));
 	if (size > x->size && is_written(c, x))
 		return check_growth(c, fd, path, x->size, size, e);

@@ -68,7 +68,7 @@ static uint32_t add_directory(struct fd_dump *d, int dir, const char *link, stru
 	uint32_t number;
 
 	if (fstat(dir, &st)) {
-		err_set(e, errno, "cannot look at the removed directory %s", path);
+		err_set(e, errno, "cannot examine the removed directory %s", path);
 		return 0;
 	}
 	number = fd_object_find(d, st.st_dev, st.st_ino);
@@ -96,7 +96,7 @@ uint32_t fd_dump_removed(struct fd_dump *d, const char *path, const char *link, 
 
 	if (dir >= 0)
 		return add_directory(d, dir, link, e);
-	err_set(e, errno, "cannot look at the removed directory %s", link);
+	err_set(e, errno, "cannot examine the removed directory %s", link);
 	return 0;
 }
 

@@ -64,7 +64,7 @@ static int copy_tail(
 
 	for (;; from = st.st_size) {
 		if (fstat(file, &st))
-			return err_set(e, errno, "cannot look at %s", path);
+			return err_set(e, errno, "cannot examine %s", path);
 		if ((uint64_t)st.st_size <= from)
 			return 0;
 		if (copy_range(file, out, from, st.st_size, path, tail, e))
@@ -88,6 +88,6 @@ int fd_rollback(int checked, const char *path, uint64_t from, char **tail, struc
 	if (out < 0 || sync_directory_of(path, e) || copy_tail(file, out, from, path, *tail, e))
 		return -1;
 	if (ftruncate(file, from))
-		return err_set(e, errno, "cannot cut %s", path);
+		return err_set(e, errno, "cannot truncate %s", path);
 	return 0;
 }

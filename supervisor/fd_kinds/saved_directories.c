@@ -226,7 +226,7 @@ static int walk_directory(const struct fd_set_walk *w, int fd, const char *direc
 
 	if (!dir) {
 		close(fd);
-		return err_set(e, errno, "cannot look into %s", directory);
+		return err_set(e, errno, "cannot list %s", directory);
 	}
 	store = holds_checkpoints(dir);
 	if (below && (is_left_out(w, dir, directory, store) ||

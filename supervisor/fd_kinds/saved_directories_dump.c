@@ -60,7 +60,7 @@ static void mark_asked(struct fd_dump *d, const char *name)
 	else if (stat(real, &st))
 		notice_add("files in %s are not saved: %s", name, strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
-		notice_add("files in %s are not saved: it is no directory", name);
+		notice_add("files in %s are not saved: it is not a directory", name);
 	else if (!fd_set_is_own(real, geteuid()))
 		tell_not_own(name, &st);
 	else if (!mark_set(d, inside, real))

@@ -57,7 +57,7 @@ static int find_own(struct clearing *c, struct err *e)
 	const struct dirent *entry;
 
 	if (!dir)
-		return err_set(e, errno, "cannot look into /proc/self/fd");
+		return err_set(e, errno, "cannot list /proc/self/fd");
 	while ((entry = readdir(dir))) {
 		int fd = atoi(entry->d_name);
 		struct stat st;

@@ -102,7 +102,7 @@ static int add_beside(struct fd_dump *d, const char *path, struct err *e)
 		bool there = !lstat(other, &st);
 
 		if (!there && errno != ENOENT)
-			return err_set(e, errno, "cannot look at %s", other);
+			return err_set(e, errno, "cannot examine %s", other);
 		if (!there || S_ISREG(st.st_mode))
 			add_if_small(d, other, other, there ? &st : NULL);
 	}
@@ -119,9 +119,8 @@ int fd_saved_check_room(const char *path)
 
 void fd_saved_tell_no_room(const char *path)
 {
-	notice_add(
-		"%s is not saved: no file can be made beside it, as a restart would have to in "
-		"order to put it back (%s)",
+	notice_add("%s is not saved: no file can be created beside it, as a restart would have "
+		   "to do to put it back (%s)",
 		path, strerror(errno));
 }
 

@@ -226,7 +226,7 @@ static int rewrite_file(const struct saved_file *f, int with, char **aside, stru
 static void tell_put_back(void (*notice)(const char *line), const char *path, const char *aside)
 {
 	notice_printf(notice,
-		"%s was put back as it was at the checkpoint; what it held until now is in %s",
+		"%s was put back as it was at the checkpoint; its contents until now are in %s",
 		path, aside);
 }
 

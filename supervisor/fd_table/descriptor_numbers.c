@@ -154,8 +154,9 @@ int descriptor_numbers_close_rest(
 	for (size_t i = 0; i < r->object_count; i++)
 		if (r->made[i].mapped && r->made[i].fd >= 0)
 			buf_push(&stay, int, &r->made[i].fd);
-	return close_all_except(&stay) ? err_set(e, errno, "cannot close what is left over")
-				       : 0;
+	return close_all_except(&stay)
+		       ? err_set(e, errno, "cannot close the remaining descriptors")
+		       : 0;
 }
 
 void descriptor_numbers_free(struct descriptor_numbers *p)

@@ -321,8 +321,8 @@ static int check_in_thread(
 	if (x->kind->traits & FD_OF_TASK || strstr(s->info, "POSIX") ||
 		(new && (x->x.owner || x->x.flags & O_ASYNC || strstr(s->info, "lock:"))))
 		return err_set(e, 0,
-			"what it leads to cannot be saved with the descriptors of a thread's "
-			"own (unshare(CLONE_FILES))");
+			"a descriptor of this kind cannot be saved in a thread's own table of "
+			"descriptors (unshare(CLONE_FILES))");
 	return 0;
 }
 
@@ -438,8 +438,8 @@ static int check_placeless(
 	if (x->kind->traits & FD_OF_TASK || x->x.owner || x->x.flags & O_ASYNC ||
 		strstr(s->info, "lock:"))
 		return err_set(e, 0,
-			"with an owner or locks it cannot be saved while it is in a message "
-			"only");
+			"a file with an owner (F_SETOWN) or locks cannot be saved while only a "
+			"message holds it");
 	return 0;
 }
 

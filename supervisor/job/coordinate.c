@@ -142,7 +142,8 @@ static int connection_lost(struct coordination *c, struct link *l, int code)
 	wire_close(&l->wire);
 	if (!code || code == ECONNRESET || code == EPIPE)
 		return coordinate_fail_for(c, l, "its supervisor has ended, or given up");
-	return err_set(c->e, code, "rank %d: the connection to its supervisor is cut", l->rank);
+	return err_set(
+		c->e, code, "rank %d: the connection to its supervisor was lost", l->rank);
 }
 
 static int hear_member(struct coordination *c, struct link *l, const char *stage)

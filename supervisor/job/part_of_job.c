@@ -12,11 +12,14 @@ static int check_size(const struct part_of_job *p, const struct members *m, stru
 {
 	if (!p->size)
 		return err_set(e, 0,
-			"it is of a job of %zu ranks, which a launcher restarts: mpiexec -n "
+			"it is a checkpoint of a job of %zu ranks, which a launcher restarts: "
+			"mpiexec "
+			"-n "
 			"%zu trecr-restart DIR",
 			m->count, m->count);
 	if ((size_t)p->size != m->count)
-		return err_set(e, 0, "it is of a job of %zu ranks, and %d have been started",
+		return err_set(e, 0,
+			"it is a checkpoint of a job of %zu ranks, and %d have been started",
 			m->count, p->size);
 	return 0;
 }

@@ -75,10 +75,14 @@ static int check_interrupted(struct err *e)
 static const char *check_comer(struct restart_barrier *g, const struct control_request *r)
 {
 	if (r->rank <= 0 || r->size != size_of(g) || r->rank >= r->size)
-		err_set(&g->problem, 0, "ranks of two jobs are there: one of %d and one of %d",
+		err_set(&g->problem, 0,
+			"ranks of two jobs have been started: of one with %d ranks and one "
+			"with %d",
 			size_of(g), r->size);
 	else if (strcmp(r->from, g->from))
-		err_set(&g->problem, 0, "ranks are of different checkpoints: 0 of %s, %d of %s",
+		err_set(&g->problem, 0,
+			"the ranks restart from different checkpoints: rank 0 from %s, rank %d "
+			"from %s",
 			g->from, r->rank, r->from);
 	else if (g->wires[r->rank].fd >= 0)
 		err_set(&g->problem, 0, "two processes have rank %d", r->rank);
@@ -117,7 +121,7 @@ static int say_missing(const struct restart_barrier *g, struct err *e)
 			"rank %d does not reach rank 0, on %s (--interface chooses the "
 			"network)",
 			missing_rank(g), g->s->job->self.host);
-	return err_prefix(e, "not all ranks have come to the restart");
+	return err_prefix(e, "not all ranks of the job have been started");
 }
 
 static int await_comers(struct restart_barrier *g, struct err *e)

@@ -58,8 +58,8 @@ static int make_context(struct return_of_context *r)
 	return new.nr == old->nr
 		       ? 0
 		       : err_set(e, 0,
-				 "an AIO context of %u events gets %u here: the kernel makes "
-				 "them larger where there are more processors",
+				 "an AIO context for %u events has room for %u here: the "
+				 "kernel makes them larger where there are more processors",
 				 old->nr, new.nr);
 }
 

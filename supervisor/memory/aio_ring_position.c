@@ -33,7 +33,7 @@ int aio_read_ring(
 	return ring->magic == IMAGE_AIO_MAGIC && ring->nr && ring->tail < ring->nr &&
 			       ring->nr <= (size - sizeof(*ring)) / sizeof(struct io_event)
 		       ? 0
-		       : err_set(e, 0, "the AIO context at %#" PRIx64 " is none that is known",
+		       : err_set(e, 0, "the AIO context at %#" PRIx64 " has an unknown layout",
 				 context);
 }
 

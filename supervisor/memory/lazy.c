@@ -133,7 +133,8 @@ static int register_ranges(int uffd, const struct buf *ranges, struct err *e)
 
 		if (ioctl(uffd, UFFDIO_REGISTER, &range))
 			return err_set(e, errno,
-				"cannot have memory at %#lx filled later (userfaultfd)",
+				"cannot register memory at %#lx to be filled later "
+				"(userfaultfd)",
 				(unsigned long)r->start);
 	}
 	return 0;

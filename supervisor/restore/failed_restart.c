@@ -61,7 +61,7 @@ bool restore_killed_one(const struct new_process *np, int status, struct err *e)
 	if (np)
 		name_killed(np, e);
 	else
-		err_set(e, 0, "a process that helps to make the others was killed");
+		err_set(e, 0, "a helper process of the restart was killed");
 	return true;
 }
 

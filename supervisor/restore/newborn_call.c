@@ -52,7 +52,7 @@ static int run_to_call(struct restore *r, struct newborn *n, pid_t *made)
 			return restore_ended_early(r, n, report.status);
 		if (report.event == TRACEE_EVENT_NONE)
 			return err_set(r->e, 0,
-				"a new process does not come back from the kernel (is the "
+				"a new process does not return from a system call (is the "
 				"machine overloaded?)");
 		if (report.event == TRACEE_EVENT_NEW)
 			*made = report.new_tid;

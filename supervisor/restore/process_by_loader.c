@@ -251,7 +251,7 @@ static int run_batch(struct new_process *np, uint64_t batch, pid_t *tids, size_t
 		case TRACEE_EVENT_NEW:
 			if (*made == max)
 				return err_set(
-					np->e, 0, "the new process makes too many threads");
+					np->e, 0, "the new process creates too many threads");
 			tids[(*made)++] = report.new_tid;
 			break;
 		case TRACEE_EVENT_NONE:

@@ -113,7 +113,7 @@ static int check_files(const struct checkpoint *c, const struct image *img, cons
 			!module_check(&m[i], file, NULL))
 			continue;
 		return err_set(e, 0,
-			"the program uses its GPU by way of libraries of trecr %s in %s, and "
+			"the program uses its GPU through the libraries of trecr %s in %s, and "
 			"%s is gone or has changed: install that release again",
 			image_string(c->job, c->info->version), path, file);
 	}

@@ -135,6 +135,7 @@ int running_already_check(struct supervisor *s, const struct checkpoint *c, bool
 	}
 	if (*why.msg && !s->store && same_place(s, c))
 		*notice = xasprintf(
-			"checkpoints of it will fail: %s (another place: --dir)", why.msg);
+			"checkpoints of it will fail: %s (--dir names another directory)",
+			why.msg);
 	return 0;
 }

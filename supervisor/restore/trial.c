@@ -123,7 +123,8 @@ static enum restore_trial read_result(int fd, uint64_t deadline_ns, struct err *
 	if (!await_answer(fd, deadline_ns)) {
 		err_set(e, 0,
 			"a restart had been tried for %.1f s when the time given for the "
-			"checkpoint was over (--timeout gives more, --no-try is without)",
+			"checkpoint was over (--timeout gives more time, --no-try leaves the "
+			"trial out)",
 			(clock_ns(CLOCK_MONOTONIC) - began) / 1e9);
 		return RESTORE_LATE;
 	}

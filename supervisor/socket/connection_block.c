@@ -342,13 +342,13 @@ static int block_failed(struct err *e)
 	switch (errno) {
 	case EPERM:
 	case EACCES:
-		return err_set(e, 0, "%s: that takes CAP_NET_ADMIN over the network namespace",
-			cannot);
+		return err_set(e, 0,
+			"%s: this requires CAP_NET_ADMIN over the network namespace", cannot);
 	case ENOENT:
 	case EOPNOTSUPP:
 	case EAFNOSUPPORT:
 	case EPROTONOSUPPORT:
-		return err_set(e, 0, "%s: the kernel lacks it", cannot);
+		return err_set(e, 0, "%s: this kernel does not have it", cannot);
 	default:
 		return err_set(e, errno, "%s", cannot);
 	}

@@ -197,7 +197,7 @@ static int look_at_udp(struct socket_dump *k, struct err *e)
 	k->s.state = k->s.peer_name_size ? IMAGE_SOCKET_CONNECTED : IMAGE_SOCKET_OPEN;
 	/* A datagram that is to become longer yet (MSG_MORE, UDP_CORK), or is just leaving. */
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
-		return err_set(e, errno, "cannot find out what it has not sent yet");
+		return err_set(e, errno, "cannot query how much it has not sent yet");
 	if (unsent)
 		return err_with(e, ERR_TRY_AGAIN,
 			"it holds a datagram that is not sent yet (MSG_MORE)");
@@ -320,7 +320,7 @@ static int relate_waiting(
 		return relate_outside(d, k, e);
 	/* While there is no room in the backlog, the other end takes nothing. */
 	if (ioctl(k->fd, SIOCOUTQ, &unsent))
-		return err_set(e, errno, "cannot find out what it has not sent yet");
+		return err_set(e, errno, "cannot query how much it has not sent yet");
 	if (f->unread || unsent || k->s.shutdown)
 		return err_with(
 			e, ERR_TRY_AGAIN, "it waits to be accepted, and has sent already");

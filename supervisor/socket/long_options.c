@@ -49,7 +49,8 @@ static int save_filter(int fd, struct buf *out, struct err *e)
 		return errno == EACCES
 			       ? err_set(e, 0,
 					 "it has a filter that is an eBPF program "
-					 "(SO_ATTACH_BPF), which nothing shows; a classic one "
+					 "(SO_ATTACH_BPF), which the kernel does not show; a "
+					 "classic one "
 					 "(SO_ATTACH_FILTER) could be saved")
 			       : err_set(e, errno, "cannot read its filter (SO_GET_FILTER)");
 	if (!count)

@@ -205,7 +205,7 @@ static int find_interface(
 	return *interface ? 0
 			  : err_set(e, 0,
 				    "it is in multicast group %s at network interface %s, "
-				    "which is not here",
+				    "which does not exist here",
 				    show_address(level, group->address, text),
 				    group->interface);
 }

@@ -21,7 +21,8 @@ static int save_groups(struct socket_dump *k, struct err *e)
 	if (getsockopt(k->fd, SOL_NETLINK, NETLINK_LIST_MEMBERSHIPS, groups, &size))
 		return err_set(e, errno, "cannot query its groups");
 	if (size > sizeof(groups))
-		return err_set(e, 0, "it may be in more netlink groups than can be asked for");
+		return err_set(
+			e, 0, "it may be a member of more netlink groups than can be queried");
 	for (uint32_t i = k->s.name_size ? 32 : 0; i < size * 8; i++) {
 		uint32_t group = i + 1;
 

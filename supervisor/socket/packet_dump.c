@@ -74,7 +74,8 @@ static int refuse_fanout(struct socket_dump *k, struct err *e)
 	return value == PACKET_FANOUT_CBPF || value == PACKET_FANOUT_EBPF
 		       ? err_set(e, 0,
 				 "a program chooses among the sockets of its group "
-				 "(PACKET_FANOUT_CBPF and _EBPF), which nothing shows")
+				 "(PACKET_FANOUT_CBPF and _EBPF), which the kernel does not "
+				 "show")
 		       : 0;
 }
 

@@ -121,7 +121,8 @@ static int peek_at(struct peek *p, size_t offset, size_t room, struct err *e)
 	int value = offset, r, pid;
 
 	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value)))
-		return err_set(e, errno, "cannot look further into it (SO_PEEK_OFF)");
+		return err_set(
+			e, errno, "cannot examine the rest of its contents (SO_PEEK_OFF)");
 	r = look_at_queue(p, room, e);
 	if (r <= 0 || !p->m.has_cred || socket_is_our_namespace(p->in))
 		return r;
@@ -132,7 +133,7 @@ static int peek_at(struct peek *p, size_t offset, size_t room, struct err *e)
 	/* The offset has moved on by itself. */
 	if (setsockopt(p->fd, SOL_SOCKET, SO_PEEK_OFF, &value, sizeof(value))) {
 		close_fds(&p->m);
-		return err_set(e, errno, "cannot look at it again (SO_PEEK_OFF)");
+		return err_set(e, errno, "cannot examine it again (SO_PEEK_OFF)");
 	}
 	pid = socket_ask_in_pid_namespace(p->in, ask_sender, &p->fd);
 	p->m.cred.pid = pid > 0 ? pid : 0;
@@ -306,7 +307,7 @@ static int peek_queue(struct peek *p, uint64_t inode, short events,
 	int total = 0, r = 0;
 
 	if ((p->stream || p->connection) && ioctl(p->fd, SIOCINQ, &total))
-		return err_set(e, errno, "cannot find out how much waits in it");
+		return err_set(e, errno, "cannot query how much waits in it");
 	if (!total && (p->stream || (p->connection && events & (POLLHUP | POLLERR))))
 		return 0;
 	/* Any look would fetch it. */

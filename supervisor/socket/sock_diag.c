@@ -146,7 +146,7 @@ int socket_diag_unix(uint32_t inode, struct unix_facts *out, struct err *e)
 	if (!m && errno == EMSGSIZE)
 		m = ask_of_all(nl, &question, answer, &rest);
 	if (!m)
-		return err_set(e, errno, "the kernel does not tell about it (UNIX_DIAG)");
+		return err_set(e, errno, "the kernel does not report it (UNIX_DIAG)");
 	out->state = m->udiag_state;
 	for (a = (const void *)(m + 1); RTA_OK(a, rest); a = RTA_NEXT(a, rest))
 		take_unix(out, a);
@@ -201,7 +201,7 @@ int socket_diag_tcp(const struct sockaddr_storage *local, const struct sockaddr_
 	if (!m && errno == ENOENT)
 		return 0;
 	if (!m)
-		return err_set(e, errno, "the kernel does not tell about it (INET_DIAG)");
+		return err_set(e, errno, "the kernel does not report it (INET_DIAG)");
 	/* A listening one is found where there is no connection. */
 	out->found = m->idiag_state != TCP_LISTEN;
 	out->inode = m->idiag_inode;
@@ -262,15 +262,15 @@ int socket_diag_packet(uint32_t inode, struct packet_facts *out, struct err *e)
 
 	memset(out, 0, sizeof(*out));
 	if (nl < 0 || send(nl, &question, sizeof(question), 0) != sizeof(question))
-		return err_set(e, errno, "cannot ask the kernel about it");
+		return err_set(e, errno, "cannot query the kernel about it");
 	while (!found) {
 		ssize_t n = recv(nl, answer, ANSWER_SIZE, 0);
 
 		if (n < 0)
-			return err_set(e, errno, "cannot ask the kernel about it");
+			return err_set(e, errno, "cannot query the kernel about it");
 		found = take_packets((const void *)answer, n, inode, out);
 	}
-	return found < 0 ? err_set(e, 0,
-				   "the kernel does not tell about it (PACKET_DIAG, a module)")
-			 : 0;
+	return found < 0
+		       ? err_set(e, 0, "the kernel does not report it (PACKET_DIAG, a module)")
+		       : 0;
 }

@@ -394,7 +394,8 @@ static int set_option(int fd, const struct image_socket_option *o, struct err *e
 	struct image_socket_option now;
 
 	if (!row)
-		return err_set(e, 0, "a socket has option %u of level %u, unknown here",
+		return err_set(e, 0,
+			"a socket has option %u of level %u, which this trecr does not know",
 			o->name, o->level);
 	/* Some can be set but once without a privilege. */
 	if (get_option(fd, row, &now) && !memcmp(&now, o, sizeof(now)))

@@ -54,7 +54,7 @@ static int look_at_sender(struct way *w, const struct tcp_info *receiver, struct
 	if (socket_tcp_info(w->from, &sender, e))
 		return -1;
 	if (ioctl(w->from, SIOCOUTQNSD, &unsent))
-		return err_set(e, errno, "cannot find out what it has not sent yet");
+		return err_set(e, errno, "cannot query how much it has not sent yet");
 	missing = (int64_t)(sender.tcpi_bytes_sent - sender.tcpi_bytes_retrans) -
 		  (int64_t)receiver->tcpi_bytes_received;
 	w->at_rest = !sender.tcpi_unacked;
@@ -76,7 +76,7 @@ static int look_at_way(struct way *w, bool *yes, struct err *e)
 	if (socket_tcp_info(w->to, &receiver, e))
 		return -1;
 	if (ioctl(w->to, SIOCINQ, &w->unread))
-		return err_set(e, errno, "cannot find out how much waits in it");
+		return err_set(e, errno, "cannot query how much waits in it");
 	if (w->from >= 0 && look_at_sender(w, &receiver, e))
 		return -1;
 	*yes = w->from >= 0 ? !w->behind : socket_has_end(&receiver);

@@ -107,9 +107,8 @@ static int check_place(
 
 	if (!lstat(path, &st) && S_ISLNK(st.st_mode))
 		return err_set(e, 0,
-			"its name %s is a symbolic link to its file by now: let the file have "
-			"its "
-			"name again",
+			"its name %s is now a symbolic link to its file: give the file its "
+			"name back",
 			path);
 	if (geteuid() || (!any_owner && k->s.file_uid && owner_makes_files(k, above)))
 		return 0;
@@ -227,14 +226,13 @@ static int set_place(struct fd_dump *d, struct socket_dump *k, char *path, const
 		path[length - tail] = 0;
 	} else if (length >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
 		return err_set(e, 0,
-			"its file %s is %s by now, which is too long for an address: let it "
-			"have "
-			"its name again, or a shorter one",
+			"its file %s is %s by now, which is too long for an address: give it "
+			"its name back, or a shorter one",
 			name, path);
 	} else if (has_parent_in(name)) {
 		/* In a root directory of its own, ".." would lead elsewhere. */
-		return err_set(e, 0, "its file %s is %s by now: let it have its name again",
-			name, path);
+		return err_set(
+			e, 0, "its file %s is %s by now: give it its name back", name, path);
 	} else {
 		k->s.flags |= IMAGE_SOCKET_MOVED;
 	}
@@ -253,8 +251,8 @@ static int ask_for_file(struct fd_dump *d, struct socket_dump *k, const char *na
 	if (file < 0 && errno == EPERM)
 		return err_set(e, 0,
 			"its name %s is not found in any directory that one of the processes "
-			"works in or has open (where it is instead, the kernel tells with "
-			"CAP_NET_ADMIN only): let it be bound to an absolute name, or run "
+			"works in or has open (the kernel tells where it is only with "
+			"CAP_NET_ADMIN): have the program bind it to an absolute name, or run "
 			"trecr "
 			"as root",
 			name);
@@ -382,7 +380,7 @@ static int relate_waiting(struct socket_dump *k, struct err *e)
 
 	set_connecting(k);
 	if (ioctl(k->fd, SIOCOUTQ, &sent))
-		return err_set(e, errno, "cannot find out what it has sent");
+		return err_set(e, errno, "cannot query how much it has sent");
 	k->s.state = IMAGE_SOCKET_WAITING;
 	/* What waits in a connection that is not accepted yet cannot be looked at. */
 	return sent ? err_with(

@@ -572,8 +572,7 @@ static int make_datagram(struct socket_restore *q, size_t number, struct err *e)
 	other = &q->made[partner - 1];
 	if (partner == number || other->fd >= 0)
 		return err_set(e, 0,
-			"datagram sockets are connected in a way that cannot be "
-			"made again");
+			"datagram sockets are connected in a way that cannot be restored");
 	if (make_pair(q, s, &q->s[partner - 1], &made->fd, &other->fd, e))
 		return -1;
 	made->sender = other->fd;

@@ -98,7 +98,8 @@ static int has_window_memory(struct process *p, const struct vma *v, struct err 
 		return p->has_window;
 	return err_set(e, 0,
 		"process %d (%s) has memory of its own at %#lx-%#lx, in the range "
-		"%#lx-%#lx that is the GPU driver's under trecr: let it map that elsewhere",
+		"%#lx-%#lx which trecr reserves for the GPU driver: have the program map it "
+		"elsewhere",
 		p->pid, p->comm, (unsigned long)v->start, (unsigned long)v->end,
 		(unsigned long)LOWER_WINDOW, (unsigned long)(LOWER_WINDOW + LOWER_WINDOW_SIZE));
 }

@@ -47,7 +47,9 @@ static int check_records(const struct process *p, const struct records *r, struc
 int lower_damaged(pid_t pid, struct err *e)
 {
 	return err_set(e, 0,
-		"what process %d keeps of its lower half for trecr has been overwritten", pid);
+		"the records of its lower half that process %d holds for trecr have been "
+		"overwritten",
+		pid);
 }
 
 int lower_find(struct process *p, struct err *e)

@@ -81,9 +81,8 @@ int restore_lower_check(const struct new_process *np)
 		if (another && !is_gpu_library(path))
 			continue;
 		if (module_check(&m[i], path, np->e))
-			return err_prefix(np->e,
-				"the program needs the GPU driver, or MPI, and "
-				"libraries that it ran with");
+			return err_prefix(np->e, "the program needs the GPU driver or MPI "
+						 "library that it ran with, unchanged");
 	}
 	return 0;
 }

@@ -214,9 +214,9 @@ static int receive_report(
 	struct ucred credentials;
 
 	if (n < 0)
-		return err_set(e, errno, "cannot hear from the new namespace");
+		return err_set(e, errno, "cannot get an answer from the new namespace");
 	if (n != sizeof(*report) || !c || c->cmsg_type != SCM_CREDENTIALS)
-		return err_set(e, 0, "the first process of the new namespace has died");
+		return err_set(e, 0, "the first process of the new namespace was killed");
 	memcpy(&credentials, CMSG_DATA(c), sizeof(credentials));
 	*sender = credentials.pid;
 	return 0;

@@ -261,8 +261,8 @@ void terminal_restore(struct supervisor *s, const struct image *job, bool stoppe
 	take_over(t, x);
 	t->here = is_here(x);
 	if (!t->here && t->pending && notice)
-		notice("the program has set up the terminal that it ran on, and there is none "
-		       "here: nothing is set up, nor drawn anew");
+		notice("the program had changed the settings of its terminal, and there is "
+		       "none here: neither settings nor screen are restored");
 	fd = t->here && !stopped && t->known ? open_ours(t, &now) : -1;
 	if (fd < 0)
 		return;

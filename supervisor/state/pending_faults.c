@@ -57,7 +57,7 @@ static int wait_for(struct new_process *np, struct tracee *t, enum tracee_event 
 		return -1;
 	return report.event == want
 		       ? 0
-		       : err_set(np->e, 0, "thread %d cannot make its fault once more", t->tid);
+		       : err_set(np->e, 0, "thread %d cannot repeat its fault", t->tid);
 }
 
 int restore_fault_again(struct new_process *np, size_t i, bool *ran)

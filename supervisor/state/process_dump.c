@@ -130,7 +130,7 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *first, st
 		return -1;
 	if (dispatch)
 		return err_set(e, 0,
-			"process %d (%s) has its system calls dispatched to itself "
+			"process %d (%s) has its system calls dispatched to user space "
 			"(PR_SET_SYSCALL_USER_DISPATCH), which is not supported",
 			p->pid, p->comm);
 	if (!strncmp(status_value(status, "x86_Thread_features"), "shstk", 5))
@@ -150,7 +150,7 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *first, st
 	if (~strtoull(status_value(status, "untag_mask"), NULL, 16) &&
 		*status_value(status, "untag_mask"))
 		return err_set(e, 0,
-			"process %d (%s) keeps tags in its pointers (LAM), which is not "
+			"process %d (%s) uses tagged pointers (LAM), which is not "
 			"supported",
 			p->pid, p->comm);
 	return seccomp_suspend(p, t, e) || refuse_namespaces(d, t->tracee.tid, e) ||
@@ -246,7 +246,7 @@ static int check_directory(struct dump *d, struct image_process *ip, const char 
 	struct stat is, named;
 
 	if (stat(path, &is))
-		return err_set(e, errno, "cannot look at the %s directory of process %d (%s)",
+		return err_set(e, errno, "cannot examine the %s directory of process %d (%s)",
 			what, d->process->pid, d->process->comm);
 	for (int i = 0; i < 2; i++)
 		if (!stat(i ? inside : target, &named) && named.st_ino == is.st_ino &&

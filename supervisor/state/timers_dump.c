@@ -74,7 +74,7 @@ static int find_clock(const struct process *p, struct image_timer *t, struct err
 	else if (p->thread_count > 1 || p->leader_ended)
 		return err_set(e, 0,
 			"timer %d of process %d (%s) counts the CPU time of one of its threads "
-			"(CLOCK_THREAD_CPUTIME_ID), and the kernel does not show of which",
+			"(CLOCK_THREAD_CPUTIME_ID), and the kernel does not show which one",
 			t->id, p->pid, p->comm);
 	return 0;
 }

@@ -95,7 +95,8 @@ static int follow_call(struct entered *c, struct err *e)
 		else if (report.event == TRACEE_EVENT_SIGNAL)
 			r = call_trapped(c, e);
 		else
-			return err_set(e, 0, "thread %d cannot enter its system call %ld again",
+			return err_set(e, 0,
+				"cannot let thread %d enter its system call %ld again",
 				c->t->vtid, c->nr);
 	}
 	return r < 0 ? -1 : 0;

@@ -154,7 +154,7 @@ static int set_perm_and_room(const struct image_object *o, uint64_t bytes, struc
 	bool as_was;
 
 	if (msgctl(o->inode, IPC_STAT, &d))
-		return err_set(e, errno, "cannot look at it");
+		return err_set(e, errno, "cannot examine it");
 	as_was = d.msg_qbytes == bytes;
 	d.msg_qbytes = bytes;
 	if (sysv_set_perm(o, &d.msg_perm, as_was, set_queue, &d))

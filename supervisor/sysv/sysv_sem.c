@@ -145,7 +145,7 @@ static int fill_semaphores(
 		return err_set(e, errno, "cannot set their values");
 	u.buf = &d;
 	if (semctl(o->inode, 0, IPC_STAT, u))
-		return err_set(e, errno, "cannot look at them");
+		return err_set(e, errno, "cannot examine them");
 	return sysv_set_perm(o, &d.sem_perm, true, set_semaphores, &d)
 		       ? err_set(e, errno, "cannot set their owner and mode")
 		       : 0;

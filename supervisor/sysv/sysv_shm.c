@@ -99,7 +99,7 @@ static int is_segment_unfinished(const struct fd_object *o, struct err *e)
 {
 	if (o->attached != o->seen)
 		return err_set(e, 0,
-			"%s: a process that is not being saved has attached it, too", o->text);
+			"%s: a process that is not being saved has also attached it", o->text);
 	return !o->stored && !o->bytes.len;
 }
 
@@ -229,7 +229,7 @@ static int fill_segment(
 	if (shmdt(p) || failed)
 		return -1;
 	if (shmctl(id, IPC_STAT, &d))
-		return err_set(e, errno, "cannot look at it");
+		return err_set(e, errno, "cannot examine it");
 	if (sysv_set_perm(o, &d.shm_perm, true, set_segment, &d) ||
 		(o->mode & SHM_LOCKED && shmctl(id, SHM_LOCK, NULL)))
 		return err_set(e, errno, "cannot set its owner and mode");

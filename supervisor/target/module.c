@@ -98,7 +98,7 @@ int module_look(const char *path, struct image_module *m, struct err *e)
 	struct stat st;
 
 	if (stat(path, &st))
-		return err_set(e, errno, "cannot look at the mapped file %s", path);
+		return err_set(e, errno, "cannot examine the mapped file %s", path);
 	read_stat(&st, m);
 	return 0;
 }
@@ -131,7 +131,7 @@ int module_check_shared(const struct image_module *m, const char *path, bool wri
 	if (now.size < m->size)
 		return err_set(e, 0,
 			"cannot continue with %s, a shared mapping: it is shorter than at the "
-			"checkpoint: put the file as it was in its place",
+			"checkpoint: put back the file as it was",
 			path);
 	*changed = now.size != m->size || (writable && now.mtime_ns != m->mtime_ns);
 	return 0;

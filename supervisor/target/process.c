@@ -76,7 +76,7 @@ int process_prepare(struct process *p, struct err *e)
 		return -1;
 	vdso = xmalloc(p->vdso_size);
 	if (tracee_read(p->mem_fd, p->vdso, vdso, p->vdso_size, e))
-		return err_prefix(e, "cannot look into process %d (%s)", p->pid, p->comm);
+		return err_prefix(e, "cannot examine process %d (%s)", p->pid, p->comm);
 	at = x86_64_find_cave(vdso, p->vdso_size, &p->cave_room);
 	if (!at)
 		return err_set(e, 0, "the vdso of process %d (%s) has no room for trecr's code",

@@ -81,7 +81,7 @@ static int wait_for(struct remote *r, struct tracee_report *report, struct err *
 	if (tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, report, e))
 		return -1;
 	if (report->event == TRACEE_EVENT_NONE)
-		return err_set(e, 0, "process %d (%s) does not come back from the kernel",
+		return err_set(e, 0, "process %d (%s) does not return from a system call",
 			t->pid, r->process->comm);
 	return 0;
 }

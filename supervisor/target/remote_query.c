@@ -205,7 +205,7 @@ static int wait_until(struct remote *r, bool (*reached)(const struct remote *, u
 			return -1;
 		if (waited > PATIENCE_NS)
 			return err_set(e, 0,
-				"process %d (%s) does not come back from the kernel", t->pid,
+				"process %d (%s) does not return from a system call", t->pid,
 				r->process->comm);
 		if (!asked && waited > FIRST_LOOK_NS) {
 			asked = true;
@@ -247,7 +247,7 @@ static int check_unmapped(const struct remote *r, struct err *e)
 	if (is_waiting(r, &regs, &waiting, e))
 		return -1;
 	return waiting ? 0
-		       : err_set(e, 0, "cannot look at scratch memory in process %d",
+		       : err_set(e, 0, "cannot examine scratch memory in process %d",
 				 r->thread->tracee.pid);
 }
 

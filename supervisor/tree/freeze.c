@@ -105,7 +105,7 @@ static int freeze_all(struct freezer *f, struct err *e)
 		last_pid = now;
 		if (!quiet && clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
 			return err_set(e, 0,
-				"cannot freeze process %d: it makes new processes faster than "
+				"cannot freeze process %d: it creates processes faster than "
 				"they can be stopped",
 				f->target->root);
 	}

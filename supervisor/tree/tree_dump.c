@@ -58,7 +58,7 @@ int dump_tree_check_terminals(const struct tree *tree, const struct fd_dump *fds
 		if (p->terminal && !fd_dump_has_terminal(fds, p->terminal - 1))
 			return err_set(e, 0,
 				"process %d (%s) is in a session with a terminal, /dev/pts/%u, "
-				"that no descriptor of the program leads to",
+				"that no descriptor of the program refers to",
 				p->pid, p->comm, p->terminal - 1);
 	}
 	return 0;

@@ -98,7 +98,7 @@ static int add_file(
 			name);
 	if (m.fd < 0)
 		return err_set(e, 0,
-			"a file is registered with it (%s) that no descriptor leads to any "
+			"a file is registered with it (%s) that no descriptor refers to any "
 			"more",
 			name);
 	if (m.several)
@@ -324,7 +324,7 @@ static int check_kernel(struct err *e)
 	return err_set(e, 0,
 		"a restart may not get it back at its address on kernels before Linux "
 		"6.12, and "
-		"this is %s: do without io_uring",
+		"this is %s: have the program do without io_uring",
 		kernel_release());
 }
 

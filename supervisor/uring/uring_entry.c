@@ -315,8 +315,8 @@ int uring_request_check(
 
 	if (!(w & AGAIN))
 		return err_set(e, 0,
-			"a request (%s) waits in it that cannot be issued once more, which is "
-			"not supported",
+			"a request (%s) waits in it that cannot be issued again, which is not "
+			"supported",
 			name);
 	if (may_be_half_done(sqe))
 		return err_set(e, 0,

@@ -47,7 +47,7 @@ int ring_layout(
 	if (fd < 0)
 		return -1;
 	if (r->p.sq_entries != sq_entries || r->p.cq_entries != cq_entries)
-		return err_set(e, 0, "an io_uring of %u and %u entries gets others here",
+		return err_set(e, 0, "an io_uring of %u and %u entries gets other numbers here",
 			sq_entries, cq_entries);
 	r->rings_size = larger_size(r->p.cq_off.cqes + cq_entries * ring_cqe_size(r),
 		flags & IORING_SETUP_NO_SQARRAY ? 0 : r->p.sq_off.array + sq_entries * 4ul);
@@ -62,8 +62,9 @@ int ring_refuse_map(int error, struct err *e)
 	if (error == EINVAL || error == ENOMEM)
 		return err_set(e, 0,
 			"its memory cannot be mapped: it is the program's own "
-			"(IORING_SETUP_NO_MMAP), which is not supported, or there is no room: "
-			"have the program do without io_uring (PostgreSQL: io_method=worker)");
+			"(IORING_SETUP_NO_MMAP), which is not supported, or there is no room "
+			"for it: have the program do without io_uring (PostgreSQL: "
+			"io_method=worker)");
 	return err_set(e, error, "its memory cannot be mapped");
 }
 

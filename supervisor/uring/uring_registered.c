@@ -104,7 +104,7 @@ static int add_slot(
 		return -1;
 	if (!object)
 		return err_set(e, 0,
-			"an io_uring is registered with it that no descriptor leads to, which "
+			"an io_uring is registered with it that no descriptor refers to, which "
 			"is not supported");
 	buf_printf(&fd_object_at(d, object)->bytes, "ring %d %u\n", t->vtid, slot);
 	return 0;

@@ -104,7 +104,7 @@ static const struct {
 	{"userfaultfd", setup_userfaultfd, "userfaultfd descriptors are not supported yet"},
 	{"a process's /proc file", setup_proc, "which is not being saved"},
 	{"a process's /proc", setup_proc_dir, "which is not being saved"},
-	{"a removed path", setup_path, "a path (O_PATH) that leads elsewhere now"},
+	{"a removed path", setup_path, "a path (O_PATH) that no longer names its file"},
 	{"directory notification", setup_notify, "notification (F_NOTIFY)"},
 	{"signals to a thread", setup_thread_owner, "are for thread "},
 	{"a lease on a mapped file", setup_mapped_lease, "a lease for writing on a file that"},

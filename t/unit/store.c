@@ -270,7 +270,8 @@ static bool says_no_locks, says_other_host;
 static void hear(void *arg, const char *line)
 {
 	says_no_locks |= strstr(line, "file system that has no locks") != NULL;
-	says_other_host |= strstr(line, "(process 4711 on another-host) that may be") != NULL;
+	says_other_host |=
+		strstr(line, "(process 4711 on another-host) that may still be") != NULL;
 }
 
 /* Nobody knows of the others, so nobody touches what may be theirs. */

@@ -37,12 +37,12 @@ int main(void)
 	alarm(60);
 	ok(fd >= 0 && pread_all(fd, data, sizeof(data), at, "its memory", &e),
 		"memory of the dead is not read");
-	says(e.msg, "cannot read its memory: it ends too early", "which is said");
+	says(e.msg, "cannot read its memory: it ends unexpectedly", "which is said");
 	ok(pwrite_all(fd, data, sizeof(data), at, "its memory", &e), "nor written");
-	says(e.msg, "cannot write its memory: nothing is taken", "which is said");
+	says(e.msg, "cannot write its memory: no more bytes are accepted", "which is said");
 	lseek(fd, at, SEEK_SET);
 	ok(write_all(fd, data, sizeof(data), "its memory", &e), "nor from where it stands");
-	says(e.msg, "cannot write its memory: nothing is taken", "which is said");
+	says(e.msg, "cannot write its memory: no more bytes are accepted", "which is said");
 	close(fd);
 	return done_testing();
 }

@@ -290,7 +290,7 @@ static int read_file_part(struct contents *m, const struct image_region *r, uint
 	}
 	there = offset < f->size ? f->size - offset : 0;
 	if (align_up(there, IMAGE_BLOCK) < size)
-		return err_set(e, 0, "cannot read %s: it ends too early", path);
+		return err_set(e, 0, "cannot read %s: it ends unexpectedly", path);
 	if (there < size)
 		memset((char *)data + there, 0, size - there);
 	return pread_all(f->fd, data, there < size ? there : size, offset, path, e);
