@@ -23,7 +23,7 @@ int hook_fd_base;
 
 /* ---- memory ---- */
 
-static uint64_t pages(uint64_t size)
+static uint64_t whole_pages(uint64_t size)
 {
 	return (size + 4095) & ~4095ul;
 }
@@ -75,13 +75,13 @@ static long mmap_taken(enum space_part part, const long a[6])
 	long r;
 
 	for (;;) {
-		at = space_take(part, pages(a[1]));
+		at = space_take(part, whole_pages(a[1]));
 		if (!at)
 			return -ENOMEM;
 		r = mmap_raw(at, a, a[3] | MAP_FIXED_NOREPLACE);
 		if (r != -EEXIST)
 			break;
-		space_found(at, pages(a[1]));
+		space_found(at, whole_pages(a[1]));
 	}
 	if (raw_failed(r))
 		space_release(at, a[1]);
@@ -255,7 +255,7 @@ static long hook_shmat(long id, long address, long flags)
 	/* A segment that we may not ask about (EACCES) we may not attach either. */
 	if (raw_failed(r))
 		return r;
-	size = pages(d.shm_segsz);
+	size = whole_pages(d.shm_segsz);
 	r = address ? raw(SYS_shmat, id, address, flags) : shmat_taken(id, flags, size);
 	if (raw_failed(r))
 		return r;

@@ -51,7 +51,8 @@ static void make_index(struct image *img, enum named what, size_t count)
 	}
 }
 
-static uint32_t find(const struct image *img, enum named what, const char *path, uint32_t after)
+static uint32_t find_entry(
+	const struct image *img, enum named what, const char *path, uint32_t after)
 {
 	const struct image_name_index *index = &img->names[what];
 	uint32_t n;
@@ -66,12 +67,12 @@ static uint32_t find(const struct image *img, enum named what, const char *path,
 
 uint32_t image_object_named(const struct image *img, const char *path, uint32_t after)
 {
-	return find(img, OBJECTS, path, after);
+	return find_entry(img, OBJECTS, path, after);
 }
 
 uint32_t image_description_named(const struct image *img, const char *path, uint32_t after)
 {
-	return find(img, DESCRIPTIONS, path, after);
+	return find_entry(img, DESCRIPTIONS, path, after);
 }
 
 void image_names_make(struct image *img)

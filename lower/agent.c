@@ -50,7 +50,7 @@ int agent_check_wanted(void)
 }
 
 /* 0, or -1: nobody can be told. */
-static int answer(uint32_t number)
+static int report_done(uint32_t number)
 {
 	const uint64_t one = 1;
 
@@ -72,7 +72,7 @@ void agent_ended(int status)
 	agent_fail("the library gives up with exit status %d, and has said why on standard "
 		   "error",
 		status & 0xff);
-	if (answer(__atomic_load_n(&o->number, __ATOMIC_ACQUIRE)))
+	if (report_done(__atomic_load_n(&o->number, __ATOMIC_ACQUIRE)))
 		return;
 	for (;;)
 		pause();
@@ -102,7 +102,7 @@ static void *serve_orders(void *argument)
 		o->result = LOWER_FAILED;
 		if (!orders_carry_out(o))
 			o->result = LOWER_OK;
-		if (answer(number))
+		if (report_done(number))
 			return NULL;
 	}
 }

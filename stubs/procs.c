@@ -3,7 +3,7 @@
  */
 #include "stubs/procs.h"
 
-static int compare(const char *a, const char *b)
+static int compare_names(const char *a, const char *b)
 {
 	while (*a && *a == *b)
 		a++, b++;
@@ -18,7 +18,7 @@ static size_t first_of(const struct stub_proc *procs, size_t count, const char *
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (compare(procs[middle].name, name) < 0)
+		if (compare_names(procs[middle].name, name) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -32,7 +32,7 @@ void (*stub_proc_find(const struct stub_proc *procs, size_t count, const char *n
 	const struct stub_proc *common = NULL, *own = NULL;
 
 	for (size_t i = first_of(procs, count, name);
-		i < count && !compare(procs[i].name, name); i++) {
+		i < count && !compare_names(procs[i].name, name); i++) {
 		const struct stub_proc **best = procs[i].per_thread ? &own : &common;
 
 		if (procs[i].since <= version && !*best)

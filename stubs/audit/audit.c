@@ -63,7 +63,7 @@ static struct library {
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
 
-static int equal(const char *a, const char *b)
+static int same_text(const char *a, const char *b)
 {
 	while (*a && *a == *b)
 		a++, b++;
@@ -281,7 +281,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	static char crossing[PATH_MAX];
 	const char *file = file_name(name), *folder;
 
-	if (equal(name, "libtrecr-crossing.so")) {
+	if (same_text(name, "libtrecr-crossing.so")) {
 		folder = our_folder();
 		return folder && !join_path(crossing, folder, "/libtrecr-crossing.so")
 			       ? crossing
@@ -302,7 +302,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 		if (!folder || join_path(l->path, folder, l->stub) < 0 ||
 			raw_failed(raw(SYS_access, l->path, R_OK)))
 			continue;
-		if (!equal(name, l->path))
+		if (!same_text(name, l->path))
 			join_path(l->real, name, "");
 		return l->path;
 	}
@@ -327,7 +327,7 @@ static char *find_variable(const struct link_map *map, const char *name)
 			strings = (const char *)at;
 	}
 	for (const Elf64_Sym *s = symbols; s && (const char *)(s + 1) <= strings; s++)
-		if (s->st_shndx && equal(strings + s->st_name, name))
+		if (s->st_shndx && same_text(strings + s->st_name, name))
 			return (char *)map->l_addr + s->st_value;
 	return NULL;
 }
@@ -339,7 +339,8 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 		struct library *l = &libraries[i];
 		char *found;
 
-		if (!*l->real || (!equal(map->l_name, l->path) && !equal(map->l_name, l->real)))
+		if (!*l->real ||
+			(!same_text(map->l_name, l->path) && !same_text(map->l_name, l->real)))
 			continue;
 		found = find_variable(map, l->found);
 		if (found)

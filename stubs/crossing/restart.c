@@ -22,24 +22,25 @@ static int restart_failed(const char *what, const char *detail)
 	return -1;
 }
 
-static const struct records_launcher *launcher(void)
+static const struct records_launcher *given_launcher(void)
 {
 	return (const struct records_launcher *)RECORDS_LAUNCHER;
 }
 
 static int is_launchers(const struct crossing_library *l)
 {
-	return l->abi && launcher()->given && launcher()->mpi;
+	return l->abi && given_launcher()->given && given_launcher()->mpi;
 }
 
 /* The first of the libraries that the launcher's is called by, or the program's own where that is of the kind. */
 static int open_launchers(struct crossing_library *l, struct lower_table *table)
 {
 	const char *former = l->lower.soname;
-	const char *name = launcher()->mpi == l->abi ? l->found : launcher()->names;
+	const char *name = given_launcher()->mpi == l->abi ? l->found : given_launcher()->names;
 
-	for (int r = -1; *name && r < 0;
-		name = name == l->found ? launcher()->names : name + raw_length(name) + 1) {
+	for (int r = -1; *name && r < 0; name = name == l->found
+							? given_launcher()->names
+							: name + raw_length(name) + 1) {
 		l->lower.soname = records_string(name);
 		if (!l->lower.soname)
 			return restart_failed("no memory for the name of the library", "");
@@ -96,7 +97,7 @@ static int attach_threads(struct process *p)
 
 static const char *next_given(const char *at)
 {
-	const char *end = launcher()->text + launcher()->size;
+	const char *end = given_launcher()->text + given_launcher()->size;
 
 	at += raw_length(at) + 1;
 	return at < end ? at : NULL;
@@ -104,7 +105,7 @@ static const char *next_given(const char *at)
 
 static const char *first_given(void)
 {
-	return launcher()->size ? launcher()->text : NULL;
+	return given_launcher()->size ? given_launcher()->text : NULL;
 }
 
 static int is_replaced(const char *variable)
@@ -117,7 +118,7 @@ static int is_replaced(const char *variable)
 
 HIDDEN int restart_gave_variable(const char *variable)
 {
-	return launcher()->given && is_replaced(variable);
+	return given_launcher()->given && is_replaced(variable);
 }
 
 static size_t count_variables(char *const *old)
@@ -154,7 +155,7 @@ static int take_given_environment(void)
 
 HIDDEN int restart_give_environment(void)
 {
-	return launcher()->given ? take_given_environment() : 0;
+	return given_launcher()->given ? take_given_environment() : 0;
 }
 
 /* ---- */

@@ -68,7 +68,7 @@ static void lose_conditional(struct object *whole)
 }
 
 /* Room for one more of @size bytes in an array that is @count long. 0 or -1. */
-static int reserve(void **array, uint64_t count, uint64_t *bytes, uint64_t size)
+static int grow_array(void **array, uint64_t count, uint64_t *bytes, uint64_t size)
 {
 	uint64_t more = *bytes ? 2 * *bytes : 64;
 	void *room;
@@ -88,7 +88,7 @@ static int reserve(void **array, uint64_t count, uint64_t *bytes, uint64_t size)
 
 static int add_handle(struct graph_state *state, const struct graph_handle *handle)
 {
-	if (reserve((void **)&state->handles, state->handle_count, &state->handle_bytes,
+	if (grow_array((void **)&state->handles, state->handle_count, &state->handle_bytes,
 		    sizeof(*handle)))
 		return -1;
 	state->handles[state->handle_count++] = *handle;
@@ -192,7 +192,7 @@ struct copying {
 
 static int add_pair(struct graph_state *state, void *from, void *to)
 {
-	if (reserve((void **)&state->pairs, state->pair_count, &state->pair_bytes,
+	if (grow_array((void **)&state->pairs, state->pair_count, &state->pair_bytes,
 		    sizeof(*state->pairs)))
 		return -1;
 	state->pairs[state->pair_count++] = (struct graph_pair){from, to};

@@ -113,7 +113,7 @@ static int is_restored(const void *event)
 
 typedef int elapsed_time(float *, void *, void *);
 
-static int elapsed(float *ms, void *start, void *end, elapsed_time *real)
+static int event_elapsed_time(float *ms, void *start, void *end, elapsed_time *real)
 {
 	double from, to;
 	int r = real(ms, start, end);
@@ -130,10 +130,10 @@ static int elapsed(float *ms, void *start, void *end, elapsed_time *real)
 
 int body_cuEventElapsedTime(float *ms, void *start, void *end)
 {
-	return elapsed(ms, start, end, real_cuEventElapsedTime);
+	return event_elapsed_time(ms, start, end, real_cuEventElapsedTime);
 }
 
 int body_cuEventElapsedTime_v2(float *ms, void *start, void *end)
 {
-	return elapsed(ms, start, end, real_cuEventElapsedTime_v2);
+	return event_elapsed_time(ms, start, end, real_cuEventElapsedTime_v2);
 }

@@ -37,7 +37,7 @@ static void insert_reservation(struct memory_state *s, struct memory_reservation
 }
 
 /* Large ranges begin at large powers of two, which the driver grants most readily. */
-static uint64_t alignment(uint64_t size, uint64_t align)
+static uint64_t range_alignment(uint64_t size, uint64_t align)
 {
 	uint64_t power = MMU_GRANULE;
 
@@ -78,7 +78,7 @@ static int reserve_anywhere(
 	int r;
 
 	if (size && !(align & (align - 1)))
-		at = choose_range(s, size, alignment(size, align));
+		at = choose_range(s, size, range_alignment(size, align));
 	r = at ? reserve_at(address, size, align, at, flags) : 0;
 	if (at && !r && *address == at)
 		return 0;

@@ -5,7 +5,7 @@
  */
 #include "stubs/gen/api.h"
 
-static void prototype(const struct api *api, const struct api_call *call, FILE *out)
+static void print_prototype(const struct api *api, const struct api_call *call, FILE *out)
 {
 	const char *result = call->result ? call->result->name : api->result;
 
@@ -21,7 +21,7 @@ static void prototype(const struct api *api, const struct api_call *call, FILE *
 }
 
 /* Have @print print what the header declares, if it is of a version that does. */
-static void declared(const struct api *api, const struct api_call *call,
+static void print_declared(const struct api *api, const struct api_call *call,
 	void (*print)(const struct api *api, const struct api_call *call, FILE *out), FILE *out)
 {
 	bool later = api->version && call->since;
@@ -43,7 +43,7 @@ int gen_check(const struct api *api, FILE *out, struct err *e)
 				api->types[i].name, api->types[i].size, api->types[i].name);
 	for (size_t i = 0; i < api->call_count; i++)
 		if (!api->calls[i].unchecked)
-			declared(api, &api->calls[i], prototype, out);
+			print_declared(api, &api->calls[i], print_prototype, out);
 	return 0;
 }
 
@@ -56,6 +56,6 @@ static void print_name(const struct api *api, const struct api_call *call, FILE 
 int gen_names(const struct api *api, FILE *out, struct err *e)
 {
 	for (size_t i = 0; i < api->call_count; i++)
-		declared(api, &api->calls[i], print_name, out);
+		print_declared(api, &api->calls[i], print_name, out);
 	return 0;
 }

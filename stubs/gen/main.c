@@ -30,7 +30,7 @@ static const struct {
 	{"check-theirs", gen_check_theirs},
 };
 
-static int failed(const struct err *e)
+static int report_failure(const struct err *e)
 {
 	fprintf(stderr, "gen: %s\n", e->msg);
 	return 1;
@@ -47,7 +47,7 @@ static int print_for_abi(char **argv)
 			continue;
 		if (api_read(&api, argv[2], &e) < 0 || abi_read(&abi, argv[3], &e) < 0 ||
 			abi_outputs[i].generate(&api, &abi, stdout, &e) < 0)
-			return failed(&e);
+			return report_failure(&e);
 		return fflush(stdout) ? 1 : 0;
 	}
 	return 2;
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 			continue;
 		if (api_read(&api, argv[2], &e) < 0 ||
 			outputs[i].generate(&api, stdout, &e) < 0)
-			return failed(&e);
+			return report_failure(&e);
 		return fflush(stdout) ? 1 : 0;
 	}
 	if (argc == 4 && (r = print_for_abi(argv)) != 2)
