@@ -43,7 +43,7 @@ extern STUB_HIDDEN int real_MPI_Comm_test_inter(MPI_Comm comm, int *flag),
 	real_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *count),
 	real_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *in, int *out, int *weighted);
 
-static MPI_Comm communicator(const struct exchange *x)
+static MPI_Comm communicator_of(const struct exchange *x)
 {
 	unsigned i = 0;
 
@@ -52,7 +52,7 @@ static MPI_Comm communicator(const struct exchange *x)
 	return x->given[x->info->params[i].word];
 }
 
-static int ranks(MPI_Comm comm)
+static int ranks_reached(MPI_Comm comm)
 {
 	int inter = 0, size = 0;
 
@@ -78,7 +78,7 @@ static int count_neighbours(MPI_Comm comm, enum api_length which)
 	return which == API_SOURCES ? in : out;
 }
 
-static int members(MPI_Comm comm)
+static int group_size(MPI_Comm comm)
 {
 	int size = 0;
 
@@ -103,12 +103,12 @@ static int64_t count_of(const struct exchange *x, const struct call_param *p)
 		return length->size == 4 ? (int32_t)x->given[length->word]
 					 : (int64_t)x->given[length->word];
 	case API_RANKS:
-		return is_in_place(x, p) ? 0 : ranks(communicator(x));
+		return is_in_place(x, p) ? 0 : ranks_reached(communicator_of(x));
 	case API_MEMBERS:
-		return members(communicator(x));
+		return group_size(communicator_of(x));
 	case API_SOURCES:
 	case API_DESTINATIONS:
-		return count_neighbours(communicator(x), p->length_kind);
+		return count_neighbours(communicator_of(x), p->length_kind);
 	}
 	return 0; /* of the tools' interface: predefined ones */
 }
@@ -212,8 +212,8 @@ static int is_at_root(const struct exchange *x)
 		if (strcmp(x->info->params[i].name, "root"))
 			continue;
 		root = (int)x->given[x->info->params[i].word];
-		real_MPI_Comm_test_inter(communicator(x), &inter);
-		real_MPI_Comm_rank(communicator(x), &rank);
+		real_MPI_Comm_test_inter(communicator_of(x), &inter);
+		real_MPI_Comm_rank(communicator_of(x), &rank);
 		return root == (inter ? MPI_ROOT : rank);
 	}
 	return 1;
@@ -239,10 +239,10 @@ static uint64_t array_length(const struct exchange *x, unsigned i)
 		return 0;
 	if (!x->given[p->word] || is_buffer_in_place(x, p) || !is_at_root(x))
 		return 0;
-	return p->length_kind == API_RANKS ? ranks(communicator(x))
+	return p->length_kind == API_RANKS ? ranks_reached(communicator_of(x))
 	       : p->length_kind == API_MEMBERS
-		       ? members(communicator(x))
-		       : count_neighbours(communicator(x), p->length_kind);
+		       ? group_size(communicator_of(x))
+		       : count_neighbours(communicator_of(x), p->length_kind);
 }
 
 static void keep_array(struct mpi_origin *o, const struct exchange *x, unsigned i, uint64_t n)
@@ -321,7 +321,7 @@ static int32_t lasting_given(const struct exchange *x, unsigned index, int32_t r
 	}
 	r->persistent = 1;
 	r->own_op = has_own_op(x);
-	r->comm = communicator(x);
+	r->comm = communicator_of(x);
 	comm = comm_object(r->comm);
 	r->counts = comm ? comm->count : NULL;
 	if (!r->counts)

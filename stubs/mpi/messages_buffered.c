@@ -116,7 +116,7 @@ static int try_to_reserve(struct mpi_buffer *b, int64_t space)
 	return r;
 }
 
-static int reserve(struct mpi_buffer *b, int64_t space)
+static int reserve_space(struct mpi_buffer *b, int64_t space)
 {
 	look_at_some();
 	if (try_to_reserve(b, space))
@@ -125,7 +125,7 @@ static int reserve(struct mpi_buffer *b, int64_t space)
 	return try_to_reserve(b, space);
 }
 
-static void unreserve(struct mpi_buffer *b, int64_t space)
+static void release_space(struct mpi_buffer *b, int64_t space)
 {
 	raw_lock(&lock);
 	b->taken -= space;
@@ -149,18 +149,18 @@ static void leave_under_way(struct message_call *c, struct mpi_request *r, int32
 }
 
 /* In a step: send the copy, which stays c->packed if it is of no use any more. @r is a free record. */
-static void begin(struct message_call *c, struct mpi_request *r)
+static void begin_buffered(struct message_call *c, struct mpi_request *r)
 {
 	int64_t space = space_for(c->count);
 	int32_t real, status[MPI_STATUS_INTS];
-	int flag = 0, has_room = reserve(c->in, space);
+	int flag = 0, has_room = reserve_space(c->in, space);
 
 	c->result = has_room ? message_begin_send(c, &real)
 			     : message_failed(c->comm, MPI_ERR_BUFFER);
 	if (c->result) {
 		request_untake(r);
 		if (has_room)
-			unreserve(c->in, space);
+			release_space(c->in, space);
 		return;
 	}
 	message_sent(message_counts(c), c->peer);
@@ -170,7 +170,7 @@ static void begin(struct message_call *c, struct mpi_request *r)
 		return;
 	}
 	request_untake(r);
-	unreserve(c->in, space);
+	release_space(c->in, space);
 }
 
 static int step_bsend(struct message_call *c)
@@ -179,12 +179,12 @@ static int step_bsend(struct message_call *c)
 
 	if (!r)
 		return STEP_ROOM;
-	begin(c, r);
+	begin_buffered(c, r);
 	return STEP_DONE;
 }
 
 /* What the program is to complete is complete. */
-static void hold(struct mpi_request *r)
+static void hold_request(struct mpi_request *r)
 {
 	r->held = 1;
 	r->error = 0;
@@ -203,7 +203,7 @@ static int step_ibsend(struct message_call *c)
 			request_untake(own);
 		return STEP_ROOM;
 	}
-	begin(c, r);
+	begin_buffered(c, r);
 	if (c->result) {
 		request_untake(own);
 		return STEP_DONE;
@@ -212,7 +212,7 @@ static int step_ibsend(struct message_call *c)
 	own->packed = NULL;
 	own->kind = MPI_SEND;
 	own->real = MPI_REQUEST_NULL;
-	hold(own);
+	hold_request(own);
 	*c->handle = own->handle;
 	return STEP_DONE;
 }
@@ -228,9 +228,9 @@ static int step_start(struct message_call *c)
 	r = request_take();
 	if (!r)
 		return STEP_ROOM;
-	begin(c, r);
+	begin_buffered(c, r);
 	if (!c->result)
-		hold(own);
+		hold_request(own);
 	return STEP_DONE;
 }
 
@@ -255,7 +255,7 @@ static int size_of(const struct message_call *c, int64_t *size)
 	return r;
 }
 
-static int pack(const struct message_call *c, void *to, int64_t size, int64_t *at)
+static int pack_message(const struct message_call *c, void *to, int64_t size, int64_t *at)
 {
 	int r = real_MPI_Pack_c(c->buffer, c->count, c->datatype, to, size, at, c->comm);
 	int small = 0;
@@ -276,7 +276,7 @@ static int failed(const struct message_call *c, int error)
 }
 
 /* Make the message of @c a copy of what it was. */
-static int copy(struct message_call *c)
+static int copy_message(struct message_call *c)
 {
 	int64_t size = 0, at = 0;
 	int r = size_of(c, &size);
@@ -289,7 +289,7 @@ static int copy(struct message_call *c)
 	c->packed = queue_memory(size);
 	if (!c->packed)
 		return failed(c, MPI_ERR_OTHER);
-	r = pack(c, c->packed->bytes, size, &at);
+	r = pack_message(c, c->packed->bytes, size, &at);
 	c->buffer = c->packed->bytes;
 	c->count = at;
 	c->datatype = PACKED;
@@ -299,7 +299,7 @@ static int copy(struct message_call *c)
 
 static int send_copy(struct message_call *c, int (*step)(struct message_call *))
 {
-	int r = copy(c);
+	int r = copy_message(c);
 
 	c->step = step;
 	if (!r)

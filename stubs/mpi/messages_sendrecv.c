@@ -122,7 +122,7 @@ static struct message_call message_of(
 		.status = STATUS_IGNORE};
 }
 
-static int sendrecv(struct message_call *in, struct message_call *out, int *status)
+static int wait_sendrecv(struct message_call *in, struct message_call *out, int *status)
 {
 	in->step = step_sendrecv;
 	in->other = out;
@@ -139,7 +139,7 @@ OPEN(MPI_Sendrecv,
 	struct message_call send = message_of(
 		INDEX_MPI_Sendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
 
-	return sendrecv(&receive, &send, status);
+	return wait_sendrecv(&receive, &send, status);
 }
 
 OPEN(MPI_Sendrecv_c,
@@ -151,10 +151,10 @@ OPEN(MPI_Sendrecv_c,
 	struct message_call send = message_of(
 		INDEX_MPI_Sendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
 
-	return sendrecv(&receive, &send, status);
+	return wait_sendrecv(&receive, &send, status);
 }
 
-static int isendrecv(struct message_call *in, struct message_call *out, int *request)
+static int begin_isendrecv(struct message_call *in, struct message_call *out, int *request)
 {
 	in->step = step_isendrecv;
 	in->other = out;
@@ -171,7 +171,7 @@ OPEN(MPI_Isendrecv,
 	struct message_call send = message_of(
 		INDEX_MPI_Isendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
 
-	return isendrecv(&receive, &send, request);
+	return begin_isendrecv(&receive, &send, request);
 }
 
 OPEN(MPI_Isendrecv_c,
@@ -183,7 +183,7 @@ OPEN(MPI_Isendrecv_c,
 	struct message_call send = message_of(
 		INDEX_MPI_Isendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
 
-	return isendrecv(&receive, &send, request);
+	return begin_isendrecv(&receive, &send, request);
 }
 
 /* ---- what is sent is replaced by what is received ---- */
@@ -203,7 +203,7 @@ static int sendrecv_replace(struct message_call *in, struct message_call *out, v
 	out->buffer = packed;
 	out->count = size;
 	out->datatype = PACKED;
-	r = sendrecv(in, out, status);
+	r = wait_sendrecv(in, out, status);
 	free(packed);
 	return r;
 }
@@ -265,7 +265,7 @@ static int isendrecv_replace(struct message_call *in, struct message_call *out, 
 	int r;
 
 	if (out->peer == MPI_PROC_NULL)
-		return isendrecv(in, out, request);
+		return begin_isendrecv(in, out, request);
 	r = real_MPI_Pack_size_c(in->count, in->datatype, in->comm, &size);
 	if (r)
 		return r;
@@ -279,7 +279,7 @@ static int isendrecv_replace(struct message_call *in, struct message_call *out, 
 	out->datatype = PACKED;
 	out->packed = packed;
 	if (!r)
-		r = isendrecv(in, out, request);
+		r = begin_isendrecv(in, out, request);
 	if (r)
 		queue_memory_unused(packed);
 	return r;

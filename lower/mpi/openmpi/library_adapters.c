@@ -186,13 +186,13 @@ static void begin_alone(void)
 		"OMPI_MCA_ess_singleton_isolated", "1", 0); /* without: as it says itself */
 }
 
-static int init(int *argc, char ***argv)
+static int init_library(int *argc, char ***argv)
 {
 	begin_alone();
 	return adapted_MPI_Init(argc, argv);
 }
 
-static int init_thread(int *argc, char ***argv, int required, int *provided)
+static int init_library_thread(int *argc, char ***argv, int required, int *provided)
 {
 	begin_alone();
 	return adapted_MPI_Init_thread(argc, argv, required, provided);
@@ -313,8 +313,8 @@ static void *instead_of(const struct entry *e)
 		const char *name;
 		void *function;
 	} others[] = {
-		{"MPI_Init", (void *)init},
-		{"MPI_Init_thread", (void *)init_thread},
+		{"MPI_Init", (void *)init_library},
+		{"MPI_Init_thread", (void *)init_library_thread},
 		{"MPI_Add_error_class", (void *)add_class},
 		{"MPI_Add_error_code", (void *)add_code},
 		{"MPI_Add_error_string", (void *)add_string},
