@@ -37,8 +37,8 @@ static const struct opt view_rows[] = {
 };
 
 static const struct opt action_rows[] = {
-	{0, "verify", NULL, "verify all checksums, also in other checkpoints that it needs",
-		opt_flag, FIELD(verify)},
+	{0, "verify", NULL, "verify all checksums, also in parent checkpoints", opt_flag,
+		FIELD(verify)},
 	{0, "diff", NULL, "how the second of two images differs from the first", opt_flag,
 		FIELD(diff)},
 	{0, "core", "FILE", "write a plain core file; for several processes\nFILE.PID",

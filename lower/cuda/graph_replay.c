@@ -134,7 +134,7 @@ static int add_batch(void *graph, struct graph_node *n)
 
 static int make_graph(const struct graph_record *g, void **graph);
 static int fill_graph(const struct graph_record *g, void *graph);
-static int compare_graph(const struct graph_record *g, void *graph);
+static int compare_graph(const struct graph_record *g);
 
 static int destroy_graph(void *graph)
 {
@@ -155,7 +155,7 @@ static int take_child(const struct graph_node *n)
 		return cuda_failed("cuGraphChildGraphNodeGetGraph", r);
 	if (n->inner[0]->object)
 		n->inner[0]->object->real = graph;
-	return rename_nodes(n->inner[0], graph) || compare_graph(n->inner[0], graph) ? -1 : 0;
+	return rename_nodes(n->inner[0], graph) || compare_graph(n->inner[0]) ? -1 : 0;
 }
 
 static int rename_nodes(const struct graph_record *g, void *graph)
@@ -335,7 +335,7 @@ static int compare_node(const struct graph_node *n, const struct graph_index *in
 	return r;
 }
 
-static int compare_graph(const struct graph_record *g, void *graph)
+static int compare_graph(const struct graph_record *g)
 {
 	void **nodes = calloc(g->count + 1, sizeof(*nodes));
 	struct graph_index *index;
@@ -361,7 +361,7 @@ static int fill_graph(const struct graph_record *g, void *graph)
 	for (uint64_t i = 0; i < g->count && !r; i++)
 		if (g->nodes[i].dependency_count)
 			r = add_edges(g, graph, &g->nodes[i]);
-	return r ? r : compare_graph(g, graph);
+	return r ? r : compare_graph(g);
 }
 
 static int create_graph(void **graph)

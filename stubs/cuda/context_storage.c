@@ -7,8 +7,8 @@
 
 #include "stubs/cuda/objects.h"
 
-storage_put *real_storage_put;
-storage_delete *real_storage_delete;
+static storage_put *real_storage_put;
+static storage_delete *real_storage_delete;
 storage_get *real_storage_get;
 
 static struct object *find_stored(void *context, void *key)

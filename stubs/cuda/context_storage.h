@@ -18,8 +18,6 @@ typedef int storage_put(void *context, void *key, void *value, void *destructor)
 typedef int storage_delete(void *context, void *key);
 typedef int storage_get(void **value, void *context, void *key);
 
-extern STUB_HIDDEN storage_put *real_storage_put;
-extern STUB_HIDDEN storage_delete *real_storage_delete;
 extern STUB_HIDDEN storage_get *real_storage_get;
 
 STUB_HIDDEN storage_put body_storage_put;

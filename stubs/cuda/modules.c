@@ -126,7 +126,7 @@ int body_cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library
 
 /* ---- by the driver's function without a name ---- */
 
-module_functions *real_module_functions;
+static module_functions *real_module_functions;
 
 STUB_HIDDEN void *modules_stand_in(size_t i, void *function)
 {

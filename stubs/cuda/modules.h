@@ -18,7 +18,6 @@ STUB_HIDDEN void *modules_stand_in(size_t i, void *function);
 typedef void take_function(void *data, void *function);
 typedef int module_functions(void *context, void *module, take_function *take, void *data);
 
-extern STUB_HIDDEN module_functions *real_module_functions;
 STUB_HIDDEN module_functions body_module_functions;
 /* The way to the body: record_entry.S */
 STUB_HIDDEN module_functions guarded_module_functions;

@@ -289,7 +289,7 @@ static int close_on_exec(struct err *e)
 	return 0;
 }
 
-int restore_child_prepare_stop(struct restore_child *r, bool follows, struct err *e)
+int restore_child_prepare_stop(bool follows, struct err *e)
 {
 	if (!follows && close_on_exec(e))
 		return -1;

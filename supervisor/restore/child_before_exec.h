@@ -40,6 +40,6 @@ int restore_child_place(struct restore_child *children, size_t index, struct fd_
 int restore_child_exec(struct restore_child *r, struct err *e);
 /* Instead: all that execve(2) would do and the program's process needs; with @follows its
  * descriptors are another's to deal with. */
-int restore_child_prepare_stop(struct restore_child *r, bool follows, struct err *e);
+int restore_child_prepare_stop(bool follows, struct err *e);
 
 #endif

@@ -155,7 +155,7 @@ static int set_descriptors_and_execute(
 	child->fds->placed = true;
 	if (!child->stays)
 		return restore_child_exec(child, e);
-	if (restore_child_prepare_stop(child, follows, e))
+	if (restore_child_prepare_stop(follows, e))
 		return -1;
 	newborn_stop();
 }

@@ -63,11 +63,10 @@ static bool are_rivals(const struct image_socket *a, const struct image_socket *
 		       socket_same_address(a->name, b->name));
 }
 
-static bool allows_option(
-	const struct socket_restore *q, const struct image_socket *s, uint32_t option)
+static bool shares_port(const struct socket_restore *q, const struct image_socket *s)
 {
 	return socket_option_value(
-		&q->options[s->first_option], s->option_count, SOL_SOCKET, option);
+		&q->options[s->first_option], s->option_count, SOL_SOCKET, SO_REUSEPORT);
 }
 
 /* Two can have come to the same address by an option that one of them has no more: it is set
@@ -77,8 +76,7 @@ static int allow_rivals(
 {
 	for (size_t i = 0; i < q->count; i++) {
 		const struct image_socket *o = &q->s[i];
-		bool port =
-			allows_option(q, s, SO_REUSEPORT) || allows_option(q, o, SO_REUSEPORT);
+		bool port = shares_port(q, s) || shares_port(q, o);
 		int name = port ? SO_REUSEPORT : SO_REUSEADDR, on = 1;
 
 		if (are_rivals(s, o) && setsockopt(fd, SOL_SOCKET, name, &on, sizeof(on)))
