@@ -45,10 +45,6 @@ restart_job() { # RANKS: until all are in the next round
 	done
 }
 
-kill_all() {
-	sweep >/dev/null || true
-}
-
 # ---- saved, killed, restarted ----
 
 job_arena rounds

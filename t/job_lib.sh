@@ -60,3 +60,22 @@ all_in_a_round() { # COUNT
 		await_round "$rank" '' || return
 	done
 }
+
+kill_all() {
+	sweep >/dev/null || true
+}
+
+# ranks and start_job are the test's own: the launcher, and what it starts.
+restart_job() { # COUNT
+	ranks "$1" trecr-restart ck && all_in_a_round "$1"
+}
+
+# Saved, killed and brought back, while it works. start_job and finish_job are the test's own.
+three_times() { # COUNT [ARGUMENT...]
+	local round
+	step=start && start_job "$@" &&
+		for round in first second third; do
+			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
+				kill_all && step="$round restart" && restart_job "$1" || break
+		done && [ "$round" = third ] && step="its end" && finish_job "$1"
+}

@@ -96,10 +96,6 @@ ranks() {
 	launcher=$!
 }
 
-kill_all() {
-	sweep >/dev/null || true
-}
-
 start_job() { # LIBRARY COUNT PROGRAM
 	rm -f go
 	ranks "$1" "$2" trecr-run -d ck --gpu=off --mpi=lower -- "$3" && all_in_a_round "$2"

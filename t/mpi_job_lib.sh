@@ -35,32 +35,15 @@ supervisor_of() { # RANK
 	done
 }
 
-kill_all() {
-	sweep >/dev/null || true
-}
-
 start_job() { # COUNT [ARGUMENT...]
 	rm -f go
 	# shellcheck disable=SC2086
 	ranks "$1" "${run[@]}" ${RUN_FLAGS:-} -- "${PROGRAM:-$job}" "${@:2}" && all_in_a_round "$1"
 }
 
-restart_job() { # COUNT
-	ranks "$1" trecr-restart ck && all_in_a_round "$1"
-}
-
 finish_job() { # COUNT
 	: >go
 	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " $1 ok${2:+ $1 ready} " ]
-}
-
-three_times() { # COUNT [ARGUMENT...]
-	local round
-	step=start && start_job "$@" &&
-		for round in first second third; do
-			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
-				kill_all && step="$round restart" && restart_job "$1" || break
-		done && [ "$round" = third ] && step="its end" && finish_job "$1"
 }
 
 all_asleep() { # COUNT

@@ -116,31 +116,14 @@ ranks() {
 	launcher=$!
 }
 
-kill_all() {
-	sweep >/dev/null || true
-}
-
 start_job() { # COUNT [ARGUMENT...]
 	rm -f go
 	ranks "$1" trecr-run -d ck --gpu=off --mpi=lower -- "$PROGRAM" "${@:2}" && all_in_a_round "$1"
 }
 
-restart_job() { # COUNT
-	ranks "$1" trecr-restart ck && all_in_a_round "$1"
-}
-
 finish_job() { # COUNT
 	: >go
 	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " $1 ok $1 ready " ]
-}
-
-three_times() { # COUNT
-	local round
-	step=start && start_job "$1" &&
-		for round in first second third; do
-			step="$round checkpoint" && job_checkpoint && step="going on" && all_in_a_round "$1" &&
-				kill_all && step="$round restart" && restart_job "$1" || break
-		done && [ "$round" = third ] && step="its end" && finish_job "$1"
 }
 
 # Without mpi_messages, which waits for ever natively: in MPI_Wait for a message whose datatype has been freed.

@@ -24,20 +24,8 @@ ranks() {
 	done
 }
 
-all_in_a_round() { # COUNT
-	local rank
-	rm -f round.*
-	for ((rank = 0; rank < $1; rank++)); do
-		await_round "$rank" '' || return
-	done
-}
-
 random_pause() {
 	pause "0.$((RANDOM % 3))$((RANDOM % 10))$((RANDOM % 10))"
-}
-
-kill_all() {
-	sweep >/dev/null || true
 }
 
 # Three times, also where it has just come back.
