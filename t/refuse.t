@@ -31,7 +31,7 @@ detached-mount|a mount that no path of the process leads to
 detached-file|a mount that no path of the process leads to
 detached-directory|a mount that no path of the process leads to
 seccomp-listener|(seccomp listeners are not|under seccomp)
-epoll-moved|has since been reused
+epoll-moved|a number that no longer refers to it
 broken-write-lease|lease is being broken
 '
 

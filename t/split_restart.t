@@ -318,10 +318,10 @@ if LD_AUDIT=$PWD/trecr/libtrecr-audit.so LD_LIBRARY_PATH=$PWD/sim RUN_FLAGS=--gp
 		"libraries of trecr [0-9.]+ in .*/trecr, and .*/trecr/trecr-lower is gone or has changed"
 	mv aside trecr/trecr-lower
 	mv sim/libcuda.so.1 aside
-	restart_fails "without a driver" "GPU driver or MPI library that it ran with, unchanged.*/sim/libcuda.so.1, .*: No such"
+	restart_fails "without a driver" "GPU driver or MPI library that it ran with, and its libraries, unchanged.*/sim/libcuda.so.1, .*: No such"
 	cp "$build/t/sim/echo/libcuda.so.1" sim
 	restart_fails "with another driver" \
-		"GPU driver or MPI library that it ran with, unchanged.*/sim/libcuda.so.1 has changed since the checkpoint"
+		"GPU driver or MPI library that it ran with, and its libraries, unchanged.*/sim/libcuda.so.1 has changed since the checkpoint"
 	mv aside sim/libcuda.so.1
 	restarts_after_all
 fi

@@ -143,7 +143,7 @@ static int add_part(const struct lower_transfer *t)
 
 	if (part_count == PARTS || t->device >= LOWER_DEVICES ||
 		!in_snapshot_window(t->address))
-		return agent_fail("an order for a snapshot has an impossible size");
+		return agent_fail("an invalid order for a snapshot");
 	*p = (struct part){.address = t->address, .size = t->size, .device = t->device};
 	if (cuda_push_context(t->device))
 		return -1;

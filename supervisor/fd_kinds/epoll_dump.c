@@ -157,8 +157,8 @@ static int check_late(
 			w->fd);
 	if (x->kind->traits & FD_OF_TASK && !here)
 		return err_set(e, 0,
-			"it watches a pidfd that was descriptor %d, a number that has since "
-			"been reused",
+			"it watches a pidfd that was descriptor %d, a number that no longer "
+			"refers to it",
 			w->fd);
 	return 0;
 }

@@ -321,8 +321,9 @@ static int check_in_thread(
 	if (x->kind->traits & FD_OF_TASK || strstr(s->info, "POSIX") ||
 		(new && (x->x.owner || x->x.flags & O_ASYNC || strstr(s->info, "lock:"))))
 		return err_set(e, 0,
-			"a descriptor of this kind cannot be saved in a thread's own table of "
-			"descriptors (unshare(CLONE_FILES))");
+			"a pidfd, a file of /proc, or a file with an owner (F_SETOWN) or locks "
+			"cannot be saved in a thread's own table of descriptors "
+			"(unshare(CLONE_FILES))");
 	return 0;
 }
 
@@ -438,8 +439,8 @@ static int check_placeless(
 	if (x->kind->traits & FD_OF_TASK || x->x.owner || x->x.flags & O_ASYNC ||
 		strstr(s->info, "lock:"))
 		return err_set(e, 0,
-			"a file with an owner (F_SETOWN) or locks cannot be saved while only a "
-			"message holds it");
+			"a pidfd, a file of /proc, or a file with an owner (F_SETOWN) or locks "
+			"cannot be saved while only a message holds it");
 	return 0;
 }
 

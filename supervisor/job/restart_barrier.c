@@ -121,7 +121,7 @@ static int say_missing(const struct restart_barrier *g, struct err *e)
 			"rank %d does not reach rank 0, on %s (--interface chooses the "
 			"network)",
 			missing_rank(g), g->s->job->self.host);
-	return err_prefix(e, "not all ranks of the job have been started");
+	return err_prefix(e, "not all ranks have joined the restart");
 }
 
 static int await_comers(struct restart_barrier *g, struct err *e)

@@ -81,8 +81,9 @@ int restore_lower_check(const struct new_process *np)
 		if (another && !is_gpu_library(path))
 			continue;
 		if (module_check(&m[i], path, np->e))
-			return err_prefix(np->e, "the program needs the GPU driver or MPI "
-						 "library that it ran with, unchanged");
+			return err_prefix(np->e,
+				"the program needs the GPU driver or MPI library that it "
+				"ran with, and its libraries, unchanged");
 	}
 	return 0;
 }

@@ -69,7 +69,7 @@ static int too_many(uint64_t count, uint64_t ns, struct err *e)
 	return err_set(e, 0,
 		"%llu signals are queued for it, and the kernel would take about %llu seconds "
 		"to show them, or more on a busy machine, during which the program is stopped: "
-		"let the program take them first, or allow twice as much time (--timeout) "
+		"let the program take them first, or allow twice as much time "
 		"(trecr-ckpt --timeout)",
 		(unsigned long long)count, (unsigned long long)(ns / 1000000000 + 1));
 }

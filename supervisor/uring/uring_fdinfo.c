@@ -58,7 +58,7 @@ int uring_info_read(struct uring_info *i, pid_t task, int fd, struct err *e)
 		}
 		sched_yield();
 	}
-	return err_set(e, 0, "the kernel keeps changing it");
+	return err_set(e, 0, "the kernel is always busy with it");
 }
 
 void uring_info_release(struct uring_info *i)
