@@ -59,8 +59,9 @@ struct graph_memory {
 	struct graph_allocation params;
 	uint64_t id;         /* of the struct mmu_allocation */
 	uint32_t references; /* of graphs and executables */
-	uint32_t live;       /* not 0: a launch has allocated it, and nothing has freed it since */
-	uint64_t launched;   /* what uses it may still be running */
+	uint32_t live; /* not 0: a launch has allocated it, and nothing has freed it since */
+	uint64_t launched; /* what uses it may still be running: in the order of `stream` */
+	void *stream;      /* as the program holds it */
 };
 
 /* A node of a graph that allocates or frees: an empty one for the driver. */

@@ -87,7 +87,7 @@ struct graph_allocation {
 	uint8_t reserved[54]; /* to here */
 	const struct {
 		uint32_t location, device, flags;
-	} *access;
+	} * access;
 	uint64_t access_count, size, address;
 };
 _Static_assert(sizeof(struct graph_allocation) == 120, "");

@@ -194,8 +194,8 @@ int body_cuGraphKernelNodeGetParams_v2(void *node, struct kernel_node *params);
 int body_cuGraphKernelNodeSetParams_v2(void *node, const struct kernel_node *params);
 int body_cuGraphExecKernelNodeSetParams_v2(
 	void *graph, void *node, const struct kernel_node *params);
-int body_cuGraphAddMemAllocNode(
-	void **node, void *graph, void *const *dependencies, size_t count, struct graph_allocation *params);
+int body_cuGraphAddMemAllocNode(void **node, void *graph, void *const *dependencies,
+	size_t count, struct graph_allocation *params);
 int body_cuGraphAddMemFreeNode(
 	void **node, void *graph, void *const *dependencies, size_t count, uint64_t address);
 int body_cuGraphMemAllocNodeGetParams(void *node, struct graph_allocation *params);

@@ -41,7 +41,7 @@ int body_cuMemAllocPitch_v2(
 int body_cuMemFree_v2(uint64_t address)
 {
 	int r = mmu_part(address) >= MMU_DEVICES ? import_close(address, 1)
-		: memory_is_of_graph(address)	 ? graph_memory_freed(address)
+		: memory_is_of_graph(address)    ? graph_memory_freed(address)
 						 : memory_free(address);
 
 	if (r != CUDA_ERROR_NOT_FOUND)

@@ -58,8 +58,8 @@ static int grant(struct memory_state *s, const struct graph_allocation *p)
 	uint32_t peers = s->mmu.devices[p->device].peers;
 
 	for (uint64_t i = 0; i < p->access_count; i++)
-		if (p->access[i].location == LOCATION_DEVICE && p->access[i].device < MMU_DEVICES &&
-			p->access[i].device != p->device)
+		if (p->access[i].location == LOCATION_DEVICE &&
+			p->access[i].device < MMU_DEVICES && p->access[i].device != p->device)
 			peers |= 1u << p->access[i].device;
 	return peers == s->mmu.devices[p->device].peers
 		       ? 0
@@ -73,7 +73,8 @@ static int new_memory(const struct graph_allocation *p, struct graph_memory **me
 	struct memory_state *s = m ? memory_lock(1) : NULL;
 	struct mmu_allocation *a = NULL;
 	uint64_t mask;
-	int r = s ? memory_new(s, p->device, p->size, current_context(), &a) : CUDA_ERROR_OUT_OF_MEMORY;
+	int r = s ? memory_new(s, p->device, p->size, current_context(), &a)
+		  : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!r) {
 		a->flags = MEMORY_OF_GRAPH;
@@ -126,7 +127,8 @@ static void leave_memory(const struct graph_memory *m)
 	if (s)
 		memory_unlock(s);
 	if (is_ours && !m->live && m->launched)
-		memory_free(m->params.address); /* what cannot be freed now stays */
+		memory_free_behind(
+			m->params.address, m->stream); /* what cannot be freed now stays */
 }
 
 static void drop_memory(struct graph_memory *m)
@@ -150,19 +152,23 @@ STUB_HIDDEN int graph_memory_freed(uint64_t address)
 {
 	struct graph_memory *m = find_memory(address);
 
-	return m && __atomic_exchange_n(&m->live, 0, __ATOMIC_ACQ_REL) ? 0 : CUDA_ERROR_INVALID_VALUE;
+	return m && __atomic_exchange_n(&m->live, 0, __ATOMIC_ACQ_REL)
+		       ? 0
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- nodes ---- */
 
-static int add_to(struct graph_state *state, void *node, struct graph_memory *m, uint64_t size, int frees)
+static int add_to(
+	struct graph_state *state, void *node, struct graph_memory *m, uint64_t size, int frees)
 {
 	struct graph_memory_node *n = block_new(sizeof(*n));
 	uint64_t mask;
 
 	if (!n)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*n = (struct graph_memory_node){.node = node, .memory = m, .size = size, .frees = frees};
+	*n = (struct graph_memory_node){
+		.node = node, .memory = m, .size = size, .frees = frees};
 	mask = state_lock();
 	n->next = state->memory_nodes;
 	__atomic_store_n(&state->memory_nodes, n, __ATOMIC_RELEASE);
@@ -218,9 +224,11 @@ static const struct graph_memory_node *find_node(const void *handle)
 }
 
 /* After the empty node has been added to @graph as the real @node. */
-static int node_added(struct object *graph, void *node, struct graph_memory *m, uint64_t size, int frees)
+static int node_added(
+	struct object *graph, void *node, struct graph_memory *m, uint64_t size, int frees)
 {
-	int r = graph ? add_to(graph_state(graph), node, m, size, frees) : CUDA_ERROR_OUT_OF_MEMORY;
+	int r = graph ? add_to(graph_state(graph), node, m, size, frees)
+		      : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (r)
 		drop_memory(m);
@@ -234,16 +242,17 @@ static int may_have(const struct object *graph)
 }
 
 /* A node for @m, of which a reference comes with it. */
-static int add_node(void **node, void *graph, void *const *dependencies, const void *edges, size_t count,
-	struct graph_memory *m, uint64_t size, int frees)
+static int add_node(void **node, void *graph, void *const *dependencies, const void *edges,
+	size_t count, struct graph_memory *m, uint64_t size, int frees)
 {
 	struct object *whole = graph_argument(CUDA_GRAPH, graph);
 	struct node_params empty = {.type = GRAPH_EMPTY};
 	int r = !may_have(whole) ? CUDA_ERROR_NOT_SUPPORTED
-		: edges ? graph_call(INDEX_cuGraphAddNode_v2, WORDS(WORD(node), WORD(graph), WORD(dependencies),
-								       WORD(edges), count, WORD(&empty)))
-			: graph_call(INDEX_cuGraphAddEmptyNode,
-				  WORDS(WORD(node), WORD(graph), WORD(dependencies), count));
+		: edges          ? graph_call(INDEX_cuGraphAddNode_v2,
+					   WORDS(WORD(node), WORD(graph), WORD(dependencies),
+						   WORD(edges), count, WORD(&empty)))
+				 : graph_call(INDEX_cuGraphAddEmptyNode,
+					   WORDS(WORD(node), WORD(graph), WORD(dependencies), count));
 
 	if (r) {
 		drop_memory(m);
@@ -272,7 +281,8 @@ static int add_before(struct before *b, void *node)
 	return 0;
 }
 
-static struct graph_memory *take_freed(struct graph_state *state, const void *node, const struct graph_allocation *p)
+static struct graph_memory *take_freed(
+	struct graph_state *state, const void *node, const struct graph_allocation *p)
 {
 	for (struct graph_memory_node *n = state->memory_nodes; n; n = n->next) {
 		struct graph_memory *m = n->memory;
@@ -289,8 +299,8 @@ static struct graph_memory *take_freed(struct graph_state *state, const void *no
 
 /* As the driver has it, a node gets the address of what nodes have freed that it depends on. NULL: there is
  * none, or it is too far away. */
-static struct graph_memory *freed_before(
-	struct object *graph, void *const *dependencies, size_t count, const struct graph_allocation *p)
+static struct graph_memory *freed_before(struct object *graph, void *const *dependencies,
+	size_t count, const struct graph_allocation *p)
 {
 	struct graph_memory *m = NULL;
 	struct before b;
@@ -306,7 +316,8 @@ static struct graph_memory *freed_before(
 		size_t n = NODES_BEFORE;
 
 		m = take_freed(graph_state(graph), b.nodes[i], p);
-		if (m || DOWN(cuGraphNodeGetDependencies, WORD(b.nodes[i]), WORD(list), WORD(&n)))
+		if (m || DOWN(cuGraphNodeGetDependencies, WORD(b.nodes[i]), WORD(list),
+				 WORD(&n)))
 			break;
 		for (size_t j = 0; j < n && j < NODES_BEFORE && !full; j++)
 			full = add_before(&b, list[j]);
@@ -314,15 +325,16 @@ static struct graph_memory *freed_before(
 	return m;
 }
 
-static int find_room(struct object *graph, void *const *dependencies, size_t count, const struct graph_allocation *p,
-	struct graph_memory **m)
+static int find_room(struct object *graph, void *const *dependencies, size_t count,
+	const struct graph_allocation *p, struct graph_memory **m)
 {
-	*m = graph && graph->kind == CUDA_GRAPH ? freed_before(graph, dependencies, count, p) : NULL;
+	*m = graph && graph->kind == CUDA_GRAPH ? freed_before(graph, dependencies, count, p)
+						: NULL;
 	return *m ? 0 : new_memory(p, m);
 }
 
-STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, struct graph_allocation *params)
+STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, struct graph_allocation *params)
 {
 	struct graph_memory *m;
 	int r;
@@ -336,8 +348,8 @@ STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *depe
 	return add_node(node, graph, dependencies, edges, count, m, params->size, 0);
 }
 
-STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, uint64_t address)
+STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, uint64_t address)
 {
 	struct graph_memory *m = find_memory(address);
 
@@ -347,8 +359,8 @@ STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependenci
 	return add_node(node, graph, dependencies, edges, count, m, 0, 1);
 }
 
-int body_cuGraphAddMemAllocNode(
-	void **node, void *graph, void *const *dependencies, size_t count, struct graph_allocation *params)
+int body_cuGraphAddMemAllocNode(void **node, void *graph, void *const *dependencies,
+	size_t count, struct graph_allocation *params)
 {
 	return graph_add_allocation(node, graph, dependencies, NULL, count, params);
 }
@@ -404,8 +416,8 @@ static int ask_capture(struct capture *c, void *stream)
 	int status = 0, r;
 
 	*c = (struct capture){.stream = object_real(stream)};
-	r = DOWN(cuStreamGetCaptureInfo_v2, WORD(c->stream), WORD(&status), WORD(&id), WORD(&c->graph),
-		WORD(&c->dependencies), WORD(&c->count));
+	r = DOWN(cuStreamGetCaptureInfo_v2, WORD(c->stream), WORD(&status), WORD(&id),
+		WORD(&c->graph), WORD(&c->dependencies), WORD(&c->count));
 	if (r || status != ACTIVE)
 		return r ? r : CUDA_ERROR_INVALID_VALUE;
 	c->whole = object_find(CUDA_GRAPH, c->graph);
@@ -419,13 +431,16 @@ static int ask_capture(struct capture *c, void *stream)
 }
 
 /* Put an empty node behind what the stream has captured so far. */
-static int capture_node(const struct capture *c, struct graph_memory *m, uint64_t size, int frees)
+static int capture_node(
+	const struct capture *c, struct graph_memory *m, uint64_t size, int frees)
 {
 	void *node = NULL;
-	int r = DOWN(cuGraphAddEmptyNode, WORD(&node), WORD(c->graph), WORD(c->dependencies), c->count);
+	int r = DOWN(cuGraphAddEmptyNode, WORD(&node), WORD(c->graph), WORD(c->dependencies),
+		c->count);
 
 	if (!r)
-		r = DOWN(cuStreamUpdateCaptureDependencies, WORD(c->stream), WORD(&node), 1, SET);
+		r = DOWN(cuStreamUpdateCaptureDependencies, WORD(c->stream), WORD(&node), 1,
+			SET);
 	if (r) {
 		drop_memory(m);
 		return r;
@@ -434,7 +449,8 @@ static int capture_node(const struct capture *c, struct graph_memory *m, uint64_
 }
 
 /* Memory may be mapped meanwhile: it is no work that could be captured. */
-static int find_room_in_capture(const struct capture *c, const struct graph_allocation *p, struct graph_memory **m)
+static int find_room_in_capture(
+	const struct capture *c, const struct graph_allocation *p, struct graph_memory **m)
 {
 	int mode = RELAXED, r = DOWN(cuThreadExchangeStreamCaptureMode, WORD(&mode));
 
@@ -493,7 +509,8 @@ STUB_HIDDEN int graph_memory_is_held(const struct object *graph)
 
 STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object *graph)
 {
-	for (const struct graph_memory_node *n = graph_state(graph)->memory_nodes; n; n = n->next) {
+	for (const struct graph_memory_node *n = graph_state(graph)->memory_nodes; n;
+		n = n->next) {
 		if (add_to(state, NULL, n->memory, n->size, n->frees))
 			return -1;
 		refer(n->memory);
@@ -511,12 +528,13 @@ static int may_launch(const struct graph_memory_node *list)
 }
 
 /* Several nodes may have had the memory one after the other. */
-static void launched(struct graph_memory_node *list, int auto_free)
+static void launched(struct graph_memory_node *list, void *stream, int auto_free)
 {
 	uint64_t mask = state_lock();
 
 	for (struct graph_memory_node *n = list; n; n = n->next) {
 		n->memory->launched = 1;
+		n->memory->stream = stream;
 		if (!n->frees && auto_free)
 			n->memory->live = 0;
 	}
@@ -531,12 +549,14 @@ static void launched(struct graph_memory_node *list, int auto_free)
 
 #define AUTO_FREE 1 /* CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH */
 
-static int launch_with_memory(unsigned index, const struct object *o, void *stream)
+/* @named: the stream as the program holds it. */
+static int launch_with_memory(unsigned index, const struct object *o, void *stream, void *named)
 {
 	int (*launch)(void *, void *) = (int (*)(void *, void *))cuda_targets[index];
 	int (*flags_of)(void *, uint64_t *) =
 		(int (*)(void *, uint64_t *))cuda_targets[INDEX_cuGraphExecGetFlags];
-	int (*capturing)(void *, int *) = (int (*)(void *, int *))cuda_targets[INDEX_cuStreamIsCapturing];
+	int (*capturing)(void *, int *) =
+		(int (*)(void *, int *))cuda_targets[INDEX_cuStreamIsCapturing];
 	struct graph_memory_node *list = graph_state(o)->memory_nodes;
 	uint64_t flags = 0;
 	int status = 0, r = flags_of(o->real, &flags);
@@ -551,7 +571,7 @@ static int launch_with_memory(unsigned index, const struct object *o, void *stre
 		return CUDA_ERROR_INVALID_VALUE;
 	r = launch(o->real, stream);
 	if (!r)
-		launched(list, flags & AUTO_FREE);
+		launched(list, named, flags & AUTO_FREE);
 	return r;
 }
 
@@ -559,13 +579,16 @@ static int launch_with_memory(unsigned index, const struct object *o, void *stre
 static int launch(unsigned index, void *executable, void *stream)
 {
 	const struct object *o = in_records_window((uintptr_t)executable) ? executable : NULL;
+	void *named = stream                         ? stream
+		      : index == INDEX_cuGraphLaunch ? STREAM_LEGACY
+						     : STREAM_PER_THREAD;
 
 	executable = object_real(executable);
 	stream = object_real(stream);
 	if (is_dead(executable) || is_dead(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (o && o->kind == CUDA_GRAPH_EXEC && graph_state(o)->memory_nodes)
-		return launch_with_memory(index, o, stream);
+		return launch_with_memory(index, o, stream, named);
 	return ((int (*)(void *, void *))cuda_targets[index])(executable, stream);
 }
 

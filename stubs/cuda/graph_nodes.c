@@ -293,8 +293,9 @@ static int lower_params(struct node_params *p, struct given *given)
 		given->copy = p->params.memcpy.copy;
 		return arrays_lower_copy(&p->params.memcpy.copy);
 	case GRAPH_CHILD:
-		return graph_has_memory(given->first) ? CUDA_ERROR_NOT_SUPPORTED
-						       : lower_first(&p->params.child.graph, given->first);
+		return graph_has_memory(given->first)
+			       ? CUDA_ERROR_NOT_SUPPORTED
+			       : lower_first(&p->params.child.graph, given->first);
 	case GRAPH_WAIT_EVENT:
 	case GRAPH_EVENT_RECORD:
 		return lower_first(&p->params.event, given->first);
@@ -357,12 +358,13 @@ static int is_of_memory(const struct node_params *p)
 	return p && (p->type == GRAPH_ALLOCATION || p->type == GRAPH_FREE);
 }
 
-static int add_memory_node(void **node, void *graph, void *const *dependencies, const void *edges, size_t count,
-	struct node_params *p)
+static int add_memory_node(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, struct node_params *p)
 {
-	return p->type == GRAPH_FREE
-		       ? graph_add_free(node, graph, dependencies, edges, count, p->params.words[0])
-		       : graph_add_allocation(node, graph, dependencies, edges, count, &p->params.allocation);
+	return p->type == GRAPH_FREE ? graph_add_free(node, graph, dependencies, edges, count,
+					       p->params.words[0])
+				     : graph_add_allocation(node, graph, dependencies, edges,
+					       count, &p->params.allocation);
 }
 
 int body_cuGraphAddNode(void **node, void *graph, void *const *dependencies, size_t count,

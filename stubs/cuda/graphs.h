@@ -59,10 +59,10 @@ STUB_HIDDEN void *graph_copy_snapshot(struct graph_state *state, const struct ob
 STUB_HIDDEN void *graph_copy_update(struct graph_state *state, const struct object *graph);
 
 /* graph_memory.c. Nodes that allocate and free: as the calls that add them; @edges may be NULL. */
-STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, struct graph_allocation *params);
-STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependencies, const void *edges,
-	size_t count, uint64_t address);
+STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, struct graph_allocation *params);
+STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependencies,
+	const void *edges, size_t count, uint64_t address);
 /* A node of @graph, which may be NULL, has been destroyed; the graph or executable of @state has been. */
 STUB_HIDDEN void graph_memory_node_gone(struct object *graph, const void *node);
 STUB_HIDDEN void graph_memory_gone(struct graph_state *state);

@@ -47,6 +47,9 @@ STUB_HIDDEN int memory_free(uint64_t address);
 
 STUB_HIDDEN int memory_is_of_graph(uint64_t address);
 
+/* The same, when what @stream has been given so far has come to an end; without waiting, where that can be told. */
+STUB_HIDDEN int memory_free_behind(uint64_t address, void *stream);
+
 /* The live allocation at exactly @address, which is pending from now on; NULL: there is none.
  */
 STUB_HIDDEN struct mmu_allocation *memory_claim(struct memory_state *s, uint64_t address);
@@ -58,7 +61,8 @@ STUB_HIDDEN void memory_give(struct memory_state *s, struct mmu_allocation *allo
 /* The program frees it: what is at exactly @address. 0 or an error. */
 STUB_HIDDEN int graph_memory_freed(uint64_t address);
 /* On a stream that is being captured; @device is where memory shall be. */
-STUB_HIDDEN int graph_capture_allocation(uint64_t *address, size_t size, int device, void *stream);
+STUB_HIDDEN int graph_capture_allocation(
+	uint64_t *address, size_t size, int device, void *stream);
 STUB_HIDDEN int graph_capture_free(uint64_t address, void *stream);
 
 /* pool.c. Memory that streams are done with, or all of it after waiting (@wait). */

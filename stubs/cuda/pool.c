@@ -8,6 +8,7 @@
  */
 #include "shared/raw.h"
 #include "stubs/cuda/memory.h"
+#include "stubs/cuda/objects.h"
 #include "stubs/cuda/pool.h"
 #include "stubs/cuda/sharing.h"
 
@@ -450,6 +451,21 @@ static int free_ours(uint64_t address, void *stream, void *context, int *r)
 	if (s)
 		memory_unlock(s);
 	return !a;
+}
+
+int memory_free_behind(uint64_t address, void *stream)
+{
+	void *context = NULL;
+	int capturing = 0, r;
+
+	/* The stream of another thread, or one that no longer exists: there is none to ask. */
+	if (stream == STREAM_PER_THREAD || is_dead(object_real(stream)))
+		return memory_free(address);
+	r = stream == STREAM_LEGACY ? real_cuCtxGetCurrent(&context)
+				    : real_cuStreamGetCtx(stream, &context);
+	if (r || !context || ask_capturing(stream, &capturing) || capturing)
+		return memory_free(address);
+	return free_ours(address, stream, context, &r) ? CUDA_ERROR_NOT_FOUND : r;
 }
 
 int body_cuMemFreeAsync(uint64_t address, void *stream)

@@ -3,6 +3,10 @@
  * what it has allocated to the program, which holds it at a checkpoint. After each SIGUSR1 all are launched and
  * compared.
  */
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
 #include "shared/cuda/graph_params.h"
 #include "t/split/driver_victim.h"
 
@@ -47,7 +51,8 @@ static void compare(const char *what, CUdeviceptr address, uint32_t value)
 	OK(cuMemcpyDtoH_v2(words, address, BYTES));
 	for (int i = 0; i < COUNT; i++)
 		if (words[i] != value) {
-			CHECK(0, "turn %u, %s: word %d is %u, not %u", turn, what, i, words[i], value);
+			CHECK(0, "turn %u, %s: word %d is %u, not %u", turn, what, i, words[i],
+				value);
 			break;
 		}
 }
@@ -78,7 +83,8 @@ static void *add_allocation(void *graph, void *after, size_t size, CUdeviceptr *
 	return node;
 }
 
-static void *add_set_of(void *graph, void *after, CUdeviceptr address, uint32_t value, size_t count)
+static void *add_set_of(
+	void *graph, void *after, CUdeviceptr address, uint32_t value, size_t count)
 {
 	const struct graph_memset m = {
 		.address = address, .value = value, .element = 4, .width = count, .height = 1};
@@ -106,12 +112,15 @@ static void *add_copy(void *graph, void *after, CUdeviceptr to, CUdeviceptr from
 	return node;
 }
 
-static void *add_scale(void *graph, void *after, CUdeviceptr address, uint64_t by, uint64_t plus)
+static void *add_scale(
+	void *graph, void *after, CUdeviceptr address, uint64_t by, uint64_t plus)
 {
 	uint64_t words[3] = {address, by, plus};
 	void *pointers[3] = {&words[0], &words[1], &words[2]}, *node = NULL;
-	const struct graph_kernel k = {
-		.function = scale, .grid = {COUNT / 32, 1, 1}, .block = {32, 1, 1}, .params = pointers};
+	const struct graph_kernel k = {.function = scale,
+		.grid = {COUNT / 32, 1, 1},
+		.block = {32, 1, 1},
+		.params = pointers};
 
 	OK(cuGraphAddKernelNode_v2(&node, graph, &after, 1, &k));
 	return node;
@@ -149,16 +158,20 @@ static void check_built(void)
 	compare("built", results[0], 22);
 	OK(cuGraphNodeGetType(takes, &type[0]));
 	OK(cuGraphNodeGetType(frees, &type[1]));
-	CHECK(type[0] == GRAPH_ALLOCATION && type[1] == GRAPH_FREE, "types %d and %d", type[0], type[1]);
+	CHECK(type[0] == GRAPH_ALLOCATION && type[1] == GRAPH_FREE, "types %d and %d", type[0],
+		type[1]);
 	OK(cuGraphMemAllocNodeGetParams(takes, &p));
 	OK(cuGraphMemFreeNodeGetParams(frees, &freed));
-	CHECK(p.address == built_address && p.size == BYTES && freed == built_address, "at %lx and %lx", p.address,
-		freed);
+	CHECK(p.address == built_address && p.size == BYTES && freed == built_address,
+		"at %lx and %lx", p.address, freed);
 	OK(cuGraphMemAllocNodeGetParams(again, &p));
-	CHECK(p.address == built_address && p.size == BYTES / 2, "%lu bytes at %lx", p.size, p.address);
-	CHECK(cuGraphMemAllocNodeGetParams(frees, &p) == INVALID_VALUE, "a free is an allocation");
+	CHECK(p.address == built_address && p.size == BYTES / 2, "%lu bytes at %lx", p.size,
+		p.address);
+	CHECK(cuGraphMemAllocNodeGetParams(frees, &p) == INVALID_VALUE,
+		"a free is an allocation");
 	CHECK(cuGraphClone(&other, built) == NOT_SUPPORTED, "cloned");
-	CHECK(cuGraphInstantiateWithFlags(&other, built, 0) == NOT_SUPPORTED, "instantiated twice");
+	CHECK(cuGraphInstantiateWithFlags(&other, built, 0) == NOT_SUPPORTED,
+		"instantiated twice");
 }
 
 /* The graph is gone. */
@@ -232,7 +245,19 @@ static void make_survivor(void)
 	OK(cuGraphDestroy(graph));
 }
 
-/* Nothing is left of what nobody has. */
+static atomic_int may_run;
+static int waited_in_vain;
+
+static void wait_for_program(void *data)
+{
+	time_t end = time(NULL) + 20;
+
+	while (!may_run && time(NULL) < end)
+		sched_yield();
+	waited_in_vain = !may_run;
+}
+
+/* Nothing is left of what nobody has, and nothing waits for it: it may run on for long. */
 static void come_and_go(void)
 {
 	uint64_t before = attribute(RESERVED);
@@ -243,10 +268,16 @@ static void come_and_go(void)
 	node = add_allocation(graph, NULL, BYTES, &address);
 	OK(cuGraphAddMemFreeNode(&node, graph, &node, 1, address));
 	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
-	CHECK(attribute(RESERVED) - before == BYTES, "%lu bytes, with %lu before", attribute(RESERVED), before);
-	run(executable);
+	CHECK(attribute(RESERVED) - before == BYTES, "%lu bytes, with %lu before",
+		attribute(RESERVED), before);
+	may_run = 0;
+	OK(cuLaunchHostFunc(stream, wait_for_program, NULL));
+	OK(cuGraphLaunch(executable, stream));
 	OK(cuGraphDestroy(graph));
 	OK(cuGraphExecDestroy(executable));
+	may_run = 1;
+	OK(cuStreamSynchronize(stream));
+	CHECK(!waited_in_vain, "the end of a graph waits for its work");
 	CHECK(attribute(RESERVED) == before, "%lu bytes remain", attribute(RESERVED) - before);
 	CHECK(cuMemFree_v2(address) != 0, "memory remains");
 }
