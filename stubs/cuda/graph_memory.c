@@ -312,7 +312,7 @@ static struct graph_memory *freed_before(struct object *graph, void *const *depe
 	for (size_t i = 0; i < count && !full; i++)
 		full = add_before(&b, object_real(dependencies[i]));
 	for (size_t i = 0; i < b.count && !m && !full; i++) {
-		void *list[NODES_BEFORE];
+		void *list[NODES_BEFORE] = {NULL};
 		size_t n = NODES_BEFORE;
 
 		m = take_freed(graph_state(graph), b.nodes[i], p);

@@ -4,6 +4,7 @@
  * then, behind "ready", ROUNDS rounds of launches; at the end what is in memory.
  */
 #include <cuda.h>
+#include <initializer_list>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>

@@ -53,10 +53,10 @@ pid=$!
 ended 25
 row natively "status $?"
 
-"$build/trecr-run" -d undisturbed --gpu=on ./program "$rounds" >split 2>split.err &
+"$build/trecr-run" -d undisturbed --gpu=on ./program "$rounds" >under 2>under.err &
 pid=$!
 ended 25
-row "under trecr-run" "status $?, says the $(same split)"
+row "under trecr-run" "status $?, says the $(same under)"
 
 "$build/trecr-run" -d saved --gpu=on ./program "$rounds" >restarted 2>restarted.err &
 pid=$!
@@ -77,10 +77,10 @@ row "the last restart ended with" "status $?, says the $(same restarted)"
 echo
 printf '%s\n' "${table[@]}"
 printf '%-28s %s\n' fact "natively, under trecr-run"
-join -a 1 <(sed -n 's/^fact //p' native | sort) <(sed -n 's/^fact //p' split | sort) |
+join -a 1 <(sed -n 's/^fact //p' native | sort) <(sed -n 's/^fact //p' under | sort) |
 	while read -r name one two; do
 		printf '%-28s %s\n' "$name" "$one $two$([ "$one" = "$two" ] || echo '   DIFFERS')"
 	done
-for f in native.err split.err restarted.err ckpt1 ckpt2 restart1 restart2; do
-	[ ! -s $f ] || head -n 3 $f | sed "s/^/$f: /"
+for f in native.err under.err restarted.err ckpt1 ckpt2 restart1 restart2; do
+	[ ! -s $f ] || tail -n 2 $f | sed "s/^/$f: /"
 done
