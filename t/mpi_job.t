@@ -181,6 +181,10 @@ ranks="ranks +2, on 1 node
 like "$shown" "$ranks" "trecr-inspect shows the ranks"
 like "$shown" "COMMUNICATOR .* MPI_COMM_WORLD +2 +2 +[1-9][0-9]* +MPI_[A-Z][a-z]+.* 0\.1 +2 +2 " \
 	"and their communicators"
+like "$shown" "
+  MPI_COMM_SELF +1 +2 " "each rank's own by its name"
+unnamed=$(grep -c '^ *18446744073709551615' <<<"$shown")
+is "$unnamed" 0 "and none that is the library's or the stub's own"
 finish_job 2 ready
 tell "and the job goes on to its end"
 

@@ -154,6 +154,8 @@ const char *mpi_number_text(uint64_t number, char text[MPI_NUMBER_TEXT])
 {
 	if (number == MPI_NUMBER_WORLD)
 		return "MPI_COMM_WORLD";
+	if (number == MPI_NUMBER_SELF)
+		return "MPI_COMM_SELF";
 	snprintf(text, MPI_NUMBER_TEXT, "%" PRIu64 ".%" PRIu32, (number >> 32) - 1,
 		(uint32_t)number);
 	return text;
