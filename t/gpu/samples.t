@@ -51,14 +51,13 @@ words_of() {
 	sed -E 's/0x[0-9a-fA-F]+/N/g; s/[0-9]+([.][0-9]+)?(e[-+]?[0-9]+)?/N/g; s/-?(nan|inf)\b/N/g; s/ +/ /g' "$1"
 }
 
-# same_as_natively FILE STATUS: threads may print in any order natively, too: then the last line counts.
+# same_as_natively FILE STATUS: threads, and the driver for kernels, may print in any order natively, too: then lines
+# count in any order, and where those differ natively, the last one.
 same_as_natively() {
 	[ "$2" = "$(cat native.status)" ] || return
-	if diff <(words_of native.out) <(words_of native.again) >/dev/null; then
-		diff <(words_of native.out) <(words_of "$1") >"$1.diff"
-	else
+	words_of "$1" | sort | diff <(words_of native.out | sort) - >"$1.diff" && return
+	! diff <(words_of native.out | sort) <(words_of native.again | sort) >/dev/null &&
 		diff <(words_of native.out | tail -n 1) <(words_of "$1" | tail -n 1) >"$1.diff"
-	fi
 }
 
 # run NAME COMMAND...: its output is in NAME.out, its status in NAME.status.
