@@ -44,14 +44,19 @@ static bool is_for_pass(const struct work *w, const struct block_run *run)
 	return w->settling == !!run->hash;
 }
 
+static size_t chunk_size(const struct blocks_to_write *to_write)
+{
+	return to_write->pack.method ? CHUNK_SIZE : CHUNK_SIZE_STORED;
+}
+
 /* Chunks end at multiples of their size, so that the same memory is cut the same way in every
  * checkpoint. */
 static void cut_chunk(struct work *w, struct chunk *c)
 {
 	const struct block_run *run = &w->to_write->runs[w->run];
-	uint64_t left = run->size - w->offset, size;
+	uint64_t left = run->size - w->offset, size = chunk_size(w->to_write);
 
-	size = CHUNK_SIZE - (run->address + w->offset) % CHUNK_SIZE;
+	size -= (run->address + w->offset) % size;
 	if (size > left)
 		size = left;
 	chunk_begin(c, run, run->address + w->offset, size / IMAGE_BLOCK);
@@ -181,7 +186,8 @@ static unsigned count_threads(const struct blocks_to_write *to_write)
 	threads = threads_wanted(to_write->threads, files > most ? files : most);
 
 	for (size_t i = 0; i < to_write->run_count && chunks < threads; i++)
-		chunks += (to_write->runs[i].size + CHUNK_SIZE - 1) / CHUNK_SIZE;
+		chunks += (to_write->runs[i].size + chunk_size(to_write) - 1) /
+			  chunk_size(to_write);
 	return chunks < threads ? chunks : threads;
 }
 

@@ -10,10 +10,12 @@
 
 #include "ckpt/blocks.h"
 
-/* Its data is read, hashed and written: small enough to stay in a processor's second-level cache in between
- * (doc/measurements/speed.md, "The size of a chunk"). */
-#define CHUNK_BLOCKS 64u
+#define CHUNK_BLOCKS 256u
 #define CHUNK_SIZE   ((size_t)CHUNK_BLOCKS * IMAGE_BLOCK)
+/* Of what is not compressed a chunk has this much: it is read, hashed and written, and stays in a processor's
+ * second-level cache in between (doc/measurements/speed.md, "The size of a chunk"). Packs begin at pages in each
+ * chunk, so smaller ones make a larger image. */
+#define CHUNK_SIZE_STORED ((size_t)64 * IMAGE_BLOCK)
 
 /* A set of blocks of a chunk. */
 struct chunk_blocks {

@@ -83,7 +83,7 @@ ptrace_refused() { # NAME PATTERN OPTION [YAMA]
 	sweep >/dev/null
 }
 ptrace_refused container "ptrace\\(2\\) is forbidden here \\(by a container\\?.*--cap-add SYS_PTRACE" --no-ptrace
-ptrace_refused policy ".*a security policy of this machine.*administrator" --no-attach
+ptrace_refused policy ".*probably a security policy of this machine.*administrator" --no-attach
 if am_root && unshare -m mount -t tmpfs tmpfs /proc/sys/kernel 2>/dev/null; then
 	ptrace_refused Yama "kernel.yama.ptrace_scope is 3, .*sysctl.d" --no-attach 3
 else

@@ -577,7 +577,7 @@ RUN_FLAGS=--save-dirs=one
 mkdir -p one other && perl -e 'for (1 .. 4000) { my $f = "o" x 200 . $_; open(F, ">", "other/$f"); symlink("../other/$f", "one/$_") }'
 launch python3 "$scratch/asked.py"
 ok "a checkpoint of which there is a lot to tell is told of" checkpoint || explain
-like "$(tail -n 1 ckpt.err)" "[0-9]+ more lines like these are left out" "with the first lines of that" || explain
+like "$(tail -n 1 ckpt.err)" "[0-9]+ more messages are left out" "with the first lines of that" || explain
 : >ckpt.err
 ok "and so is the next one" checkpoint
 like "$(head -n 1 ckpt.err)" "is saved as a symbolic link, without the file" "with its own lines"

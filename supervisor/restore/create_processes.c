@@ -29,8 +29,9 @@ static int explain_refusal(struct err *e)
 		return err_set(e, EPERM, "cannot attach to the new process: %s", forbidden);
 	if (e->code == EPERM)
 		return err_append(e,
-			" (a security policy of this machine, as of AppArmor or SELinux, "
-			"forbids ptrace(2): its administrator can allow it)");
+			" (probably a security policy of this machine, AppArmor or SELinux, "
+			"forbids ptrace(2), which its administrator can change, or "
+			"trecr-restart has a program file that its user may not read)");
 	return -1;
 }
 

@@ -88,8 +88,7 @@ static void add_notices(struct buf *answer)
 
 	notices_take(add_notice, &t);
 	if (t.left_out)
-		buf_printf(
-			answer, "notice %zu more lines like these are left out\n", t.left_out);
+		buf_printf(answer, "notice %zu more messages are left out\n", t.left_out);
 }
 
 static const char *word_of_failure(

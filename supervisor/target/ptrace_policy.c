@@ -17,8 +17,9 @@
 #define YAMA_ADMIN  2
 #define YAMA_NOBODY 3
 
-/* Fedora's and Red Hat's policies have it: "1 1", as it is and as it will be. */
-#define SELINUX "/sys/fs/selinux/booleans/deny_ptrace"
+/* Fedora's and Red Hat's policies have the boolean: "1 1", as it is and as it will be. A permissive policy denies nothing. */
+#define SELINUX         "/sys/fs/selinux/booleans/deny_ptrace"
+#define SELINUX_ENFORCE "/sys/fs/selinux/enforce"
 
 /* The number that a file begins with; 0: there is no such file. */
 static int first_number(const char *path)
@@ -45,7 +46,7 @@ const char *ptrace_policy_forbids(void)
 	if (yama == YAMA_ADMIN && !procfs_has_capability(CAP_SYS_PTRACE))
 		return "kernel.yama.ptrace_scope is 2, which leaves ptrace(2) to root "
 		       "(CAP_SYS_PTRACE); sysctl kernel.yama.ptrace_scope=1 allows it";
-	if (first_number(SELINUX))
+	if (first_number(SELINUX) && first_number(SELINUX_ENFORCE))
 		return "SELinux forbids ptrace(2); setsebool deny_ptrace off allows it";
 	return NULL;
 }

@@ -106,10 +106,10 @@ static int refuse_protected(const struct process *p, const char *status, struct 
 		      "program file may not be read";
 	if (!why)
 		return err_set(e, EPERM,
-			"cannot attach to process %d (%s): a security policy of this machine, "
-			"as "
-			"of AppArmor or SELinux, forbids ptrace(2): its administrator can "
-			"allow it",
+			"cannot attach to process %d (%s): probably a security policy of this "
+			"machine (AppArmor, SELinux) forbids ptrace(2), which its "
+			"administrator "
+			"can change, or a debugger outside of this container traces it",
 			p->pid, st.comm);
 	return err_set(e, EPERM,
 		"cannot attach to process %d (%s): %s; only root (CAP_SYS_PTRACE) can save it",
