@@ -72,7 +72,7 @@ static int check_interrupted(struct err *e)
 
 /* ---- rank 0 ---- */
 
-static const char *check_comer(struct restart_barrier *g, const struct control_request *r)
+static const char *check_arrival(struct restart_barrier *g, const struct control_request *r)
 {
 	if (r->rank <= 0 || r->size != size_of(g) || r->rank >= r->size)
 		err_set(&g->problem, 0,
@@ -91,13 +91,13 @@ static const char *check_comer(struct restart_barrier *g, const struct control_r
 	return g->problem.msg;
 }
 
-static void answer_comer(void *arg, const struct control_request *request, struct buf *text)
+static void answer_arrival(void *arg, const struct control_request *request, struct buf *text)
 {
 	struct restart_barrier *g = arg;
 
 	if (request->kind != CONTROL_ARRIVED)
 		buf_printf(text, "error the job is being restarted\n");
-	else if (!g->problem.msg[0] && !check_comer(g, request))
+	else if (!g->problem.msg[0] && !check_arrival(g, request))
 		g->wires[request->rank].fd = fcntl(request->fd, F_DUPFD_CLOEXEC, 3);
 	else
 		/* It hears so in its turn. */
@@ -124,12 +124,12 @@ static int say_missing(const struct restart_barrier *g, struct err *e)
 	return err_prefix(e, "not all ranks have joined the restart");
 }
 
-static int await_comers(struct restart_barrier *g, struct err *e)
+static int await_arrivals(struct restart_barrier *g, struct err *e)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + ARRIVAL_NS;
 
 	while (missing_rank(g)) {
-		g->serve(g->s, TICK_MS, answer_comer, g);
+		g->serve(g->s, TICK_MS, answer_arrival, g);
 		if (g->problem.msg[0]) {
 			*e = g->problem;
 			return -1;
@@ -186,7 +186,7 @@ static int await_back(struct restart_barrier *g, struct err *e)
 		if (check_interrupted(e))
 			return -1;
 		if (!g->back[rank])
-			g->serve(g->s, TICK_MS / 10, answer_comer, g);
+			g->serve(g->s, TICK_MS / 10, answer_arrival, g);
 	}
 	return 0;
 }
@@ -199,7 +199,7 @@ static void flush_wires(struct restart_barrier *g, uint64_t limit_ns)
 
 	while (open && clock_ns(CLOCK_MONOTONIC) < deadline) {
 		open = false;
-		g->serve(g->s, TICK_MS / 10, answer_comer, g);
+		g->serve(g->s, TICK_MS / 10, answer_arrival, g);
 		for (int rank = 1; rank < size_of(g); rank++) {
 			if (g->wires[rank].fd >= 0 && wire_receive(&g->wires[rank]))
 				wire_close(&g->wires[rank]);
@@ -309,7 +309,7 @@ struct restart_barrier *restart_barrier_begin(struct supervisor *s, const char *
 	g->back = xcalloc(size_of(g), sizeof(*g->back));
 	for (int i = 0; i < size_of(g); i++)
 		g->wires[i].fd = -1;
-	failed = rank_of(g) ? come_to_rank_0(g, e) : await_comers(g, e);
+	failed = rank_of(g) ? come_to_rank_0(g, e) : await_arrivals(g, e);
 	if (!failed) {
 		if (!rank_of(g))
 			tell_all(g, GO);
@@ -376,7 +376,7 @@ int restart_barrier_look(void *arg, struct err *e)
 		return -1;
 	if (rank_of(g))
 		return look_at_rank_0(g, e);
-	g->serve(g->s, 0, answer_comer, g);
+	g->serve(g->s, 0, answer_arrival, g);
 	for (int rank = 1; rank < size_of(g); rank++)
 		if (!g->back[rank] && hear_rank(g, rank, e))
 			return -1;
