@@ -601,6 +601,118 @@ like "$(cat one/err)" "/one/later was not there at the checkpoint" "and what it 
 sup=$(cat one/out)
 finish
 sweep >/dev/null
+
+# Where checkpoints are going to be, by whichever way, and where the restart is started.
+for how in below link instead here elsewhere; do
+	arena "to-$how"
+	at=$PWD
+	RUN_FLAGS=--save-dirs=one
+	launch python3 "$scratch/asked.py" && checkpoint && ended
+	mkdir -p one/apart one/new/jobs/in jobs && : >one/new/jobs/in/other
+	case $how in
+	below) from=. to=one/new/jobs ;;
+	link)
+		mv one/new elsewhere && ln -s way one/new && ln -s ../elsewhere one/way
+		from=. to=$at/one/new/jobs
+		;;
+	instead)
+		mv one/sub moved && ln -s ../moved one/sub
+		from=. to=$at/one/sub/jobs
+		;;
+	here) from=one/new to=jobs ;;
+	elsewhere)
+		rm -r one/new/jobs
+		from=one/new to=$at/jobs
+		;;
+	esac
+	sup=$(cd $from && trecr-restart -D -d "$to" "$at/ck" </dev/null 2>>"$at/restart.err")
+	checkpoint
+	is "$? $(cd $from && cd "$to" && echo ckpt-*/job)" "0 ckpt-000001/job" \
+		"$how: checkpoints go where a restart was told to" || explain
+	is "$(find . -name '*aside' -o -name other | sort | xargs)" "$(case $how in
+		link) echo ./elsewhere/jobs/in/other ./one/apart.trecr-aside ;;
+		instead) echo ./one/apart.trecr-aside ./one/new.trecr-aside ./one/new.trecr-aside/jobs/in/other ;;
+		elsewhere) echo ./one/apart.trecr-aside ;;
+		*) echo ./one/apart.trecr-aside ./one/new/jobs/in/other ;;
+	esac)" "$how: neither that directory nor its way is moved aside, nor what is in it" || explain
+	finish
+	sweep >/dev/null
+done
+
+# The ranks of a job find each other by files there.
+cat >"$scratch/rank.py" <<'END'
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print('ready', flush=True)
+signal.sigwait({signal.SIGUSR1})
+END
+ranks() { # FILE TEXT COMMAND...: until that is in the files of all
+	local rank file=$1 text=$2
+	shift 2
+	for rank in 0 1; do
+		PMI_RANK=$rank PMI_SIZE=2 "${@//RANK/$rank}" </dev/null >>out.$rank 2>>err.$rank &
+		pids[rank]=$!
+	done
+	for rank in 0 1; do
+		await -t 120 -p "${pids[rank]}" "$file.$rank" "$text" >/dev/null 2>>await.err || return
+	done
+}
+for way in "set/ck set/new" "ck set" "set set"; do
+	arena ranks
+	from=${way% *} to=${way#* } pids=()
+	mkdir set
+	ranks out '^ready$' trecr-run --save-dirs=set -d "$from" -- python3 "$scratch/rank.py" &&
+		trecr-ckpt -t 60 "$from" >>ckpt.out 2>>ckpt.err && trecr-ckpt -t 60 "$from" >>ckpt.out 2>>ckpt.err
+	ok "a job with checkpoints in $from is saved" test $? = 0 || explain err.0 err.1
+	sweep >/dev/null
+	mkdir -p set/apart
+	ranks pidfile '^[0-9]+$' trecr-restart -d "$to" --pidfile pidfile.RANK "$from"
+	ok "and restarted with checkpoints in $to" test $? = 0 || explain err.0 err.1
+	ok "and saved there" quiet trecr-ckpt -t 60 "$to" || explain err.0 err.1
+	is "$(find set -name '*aside*')" set/apart.trecr-aside "only other directories are moved aside" || explain err.0 err.1
+	sweep >/dev/null
+done
+
+# Directories that may be in use.
+arena used
+RUN_FLAGS=--save-dirs=one
+launch python3 "$scratch/asked.py" && checkpoint && ended
+mkdir -p one/apart one/daemon/in one/server/in one/old/in.trecr-aside && : >one/daemon/pid &&
+	mkfifo one/daemon/in/fifo one/old/in.trecr-aside/fifo &&
+	(cd one/server/in && python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")')
+ok "a program comes back where other programs have been started since" restart_detached || explain
+is "$(find one -name '*aside*' -o -type p -o -type s | sort | xargs)" \
+	"one/apart.trecr-aside one/daemon/in/fifo one/daemon/pid.trecr-aside one/old/in.trecr-aside \
+one/old/in.trecr-aside/fifo one/server/in/socket" \
+	"directories with FIFOs and sockets stay" || explain
+finish
+sweep >/dev/null
+
+# What is mounted there.
+arena mounted
+if [ -z "${TRECR_APART:-}" ] || ! mkdir -p one/sub || ! mount -t tmpfs none one/sub; then
+	skip "directories of file systems that are mounted" "nothing can be mounted here"
+else
+	RUN_FLAGS=--save-dirs=one
+	launch python3 "$scratch/asked.py" && checkpoint && ended
+	mkdir -p one/mnt one/way/to/mnt one/bind one/way/to/bind elsewhere/directory && : >one/file &&
+		: >elsewhere/file && : >one/sub/later
+	for on in mnt way/to/mnt empty; do
+		mount -t tmpfs none one/$on && mkdir one/$on/directory && : >one/$on/file
+	done
+	for on in bind way/to/bind; do
+		mount --bind elsewhere one/$on
+	done
+	mount --bind elsewhere/file one/file
+	ok "a program comes back where file systems have been mounted since" restart_detached || explain
+	is "$(find one -name '*aside*')" one/sub/later.trecr-aside \
+		"nothing is moved aside in them, nor their directories; it is in one that was there" || explain
+	finish
+	sweep >/dev/null
+	for on in mnt way/to/mnt empty bind way/to/bind file sub; do
+		umount -l one/$on
+	done
+fi
 RUN_FLAGS=
 
 # File systems that cannot rename without replacing, with hard links and without.

@@ -18,6 +18,9 @@ struct fd_restore_options {
 			       * make what stands for it (trial_stand_in.h) */
 	bool files_are_back; /* files whose contents are in the checkpoint are as they were */
 	bool rollback_files; /* move what files gained since into FILE.trecr-tail */
+	const char *
+		destination; /* where checkpoints are going to be written, which may not be there yet;
+				  * absolute; NULL: nowhere */
 	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME continue from the checkpoint */
 	char temporary_name[32]; /* name of directories for a moment; nobody else has it */
 	int kept;                /* connections to the outside go there, silent as yet

@@ -3,6 +3,7 @@
  */
 #include "supervisor/fd_kinds/saved_directories.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -145,6 +146,30 @@ static bool holds_image(int in)
 	       !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_CORE;
 }
 
+/* supervisor/job/member_files.h: supervisors hold them locked, under these names. */
+static bool holds_members(DIR *dir, const char *name)
+{
+	static const char begin[] = "member ";
+	const struct dirent *entry;
+	bool member = false;
+
+	if (strcmp(name, "ranks") != 0)
+		return false;
+	while (!member && (entry = readdir(dir))) {
+		char text[sizeof(begin) - 1];
+		cleanup_fd int fd = -1;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		member = fd >= 0 && pread(fd, text, sizeof(text), 0) == sizeof(text) &&
+			 !memcmp(text, begin, sizeof(text));
+	}
+	rewinddir(dir);
+	return member;
+}
+
 static void tell_skipped(const struct fd_set_walk *w, const char *path, const char *why)
 {
 	if (w->skipped)
@@ -198,7 +223,8 @@ static int walk_all(
 		const char *name = entry->d_name;
 		cleanup_free char *path = xasprintf("%s/%s", directory, name);
 
-		if (strcmp(name, ".") && strcmp(name, "..") && !fd_is_aside(name) &&
+		if (strcmp(name, ".") && strcmp(name, "..") &&
+			(w->with_asides || !fd_is_aside(name)) &&
 			!(store && is_of_store(dirfd(dir), name)) &&
 			walk_entry(w, dirfd(dir), name, path, e))
 			return -1;
@@ -207,12 +233,13 @@ static int walk_all(
 }
 
 /* Checkpoints change as the program runs. */
-static bool is_left_out(const struct fd_set_walk *w, DIR *dir, const char *path, bool store)
+static bool is_left_out(
+	const struct fd_set_walk *w, DIR *dir, const struct fd_set_file *f, bool store)
 {
-	if (!store && !holds_image(dirfd(dir)))
+	if (!store && !holds_image(dirfd(dir)) && !holds_members(dir, f->name))
 		return false;
 	if (w->left_out)
-		w->left_out(w->arg, path);
+		w->left_out(w->arg, f->path);
 	return true;
 }
 
@@ -229,8 +256,8 @@ static int walk_directory(const struct fd_set_walk *w, int fd, const char *direc
 		return err_set(e, errno, "cannot list %s", directory);
 	}
 	store = holds_checkpoints(dir);
-	if (below && (is_left_out(w, dir, directory, store) ||
-			     (w->enters && !w->enters(w->arg, below))))
+	if (below &&
+		(is_left_out(w, dir, below, store) || (w->enters && !w->enters(w->arg, below))))
 		failed = 0;
 	else
 		failed = walk_all(w, dir, directory, store, e);

@@ -34,14 +34,15 @@ struct fd_set_walk {
 	void (*skipped)(void *arg, const char *path, const char *why);
 	/* Whether to look into a directory below, which may be renamed; may be NULL. */
 	bool (*enters)(void *arg, const struct fd_set_file *f);
-	/* A directory below that is left out because of checkpoints in it; may be NULL. */
+	/* A directory below that is left out because of checkpoints, or members of a job, in it; may be NULL. */
 	void (*left_out)(void *arg, const char *path);
+	bool with_asides; /* also what a restart has moved aside */
 	void *arg;
 };
 
 /* Call @w->found with all but directories in the directory @fd, which is closed, and below. Left out are files that a
- * restart has moved aside, checkpoints and directories of checkpoints below, and checkpoints in @fd itself; no symbolic
- * link is followed. With @w->skipped, a file or directory that cannot be looked at is reported to that, and is no
+ * restart has moved aside, checkpoints and directories of checkpoints below, checkpoints in @fd itself, and the files of a
+ * job's members; no symbolic link is followed. With @w->skipped, a file or directory that cannot be looked at is reported to that, and is no
  * failure. */
 int fd_set_walk(const struct fd_set_walk *w, int fd, const char *directory, struct err *e);
 

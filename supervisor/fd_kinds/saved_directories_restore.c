@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,8 +34,22 @@ struct file_id {
 struct clearing {
 	const struct image *job;
 	void (*notice)(const char *line);
-	struct buf own; /* struct file_id: of what this process has open */
+	struct buf
+		own; /* struct file_id: of what this process has open, or reaches by its name */
+	/* Where checkpoints are going to be, and the files by which the ranks of a job find each other, of which some may not
+	 * be written yet; 0: not there. */
+	struct file_id destination, ranks;
 };
+
+static struct file_id id_of(const struct stat *st)
+{
+	return (struct file_id){st->st_dev, st->st_ino};
+}
+
+static bool is_same(const struct file_id *id, const struct stat *st)
+{
+	return id->dev == st->st_dev && id->ino == st->st_ino;
+}
 
 /* What the checkpoint knows of it; NULL: nothing. */
 static const struct image_object *find_named(const struct image *job, const char *path)
@@ -49,42 +64,96 @@ static const struct image_object *find_named(const struct image *job, const char
 	return NULL;
 }
 
+static void add_own(struct clearing *c, const struct stat *st)
+{
+	struct file_id id = id_of(st);
+
+	buf_push(&c->own, struct file_id, &id);
+}
+
+/* As many as the kernel follows. */
+#define LINKS_MAX 40
+
+/* The directories and symbolic links that @path, as seen from the directory @from, leads over, as far as they are there. */
+static void add_way(struct clearing *c, const char *from, const char *path, int *links)
+{
+	cleanup_free char *way = xstrdup(*path == '/' ? "" : from);
+	cleanup_free char *rest = xstrdup(path);
+	char *save = NULL;
+
+	for (char *name = strtok_r(rest, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
+		cleanup_free char *above = way;
+		char target[PATH_MAX] = "";
+		struct stat st;
+
+		way = xasprintf("%s/%s", above, name);
+		if (lstat(way, &st))
+			return;
+		add_own(c, &st);
+		if (S_ISLNK(st.st_mode) && ++*links <= LINKS_MAX &&
+			readlink(way, target, sizeof(target) - 1) > 0)
+			add_way(c, above, target, links);
+	}
+}
+
+static void find_destination(struct clearing *c, const char *destination)
+{
+	cleanup_free char *ranks = xasprintf("%s/ranks", destination); /* job/member_files.h */
+	struct stat st;
+	int links = 0;
+
+	add_way(c, "", destination, &links);
+	if (!stat(destination, &st))
+		c->destination = id_of(&st);
+	if (!stat(ranks, &st))
+		c->ranks = id_of(&st);
+}
+
 /* Our own are the descriptors that we have opened, and the standard streams; what else was open when we were started is
  * not. */
 static int find_own(struct clearing *c, struct err *e)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
+	struct stat st;
 
 	if (!dir)
 		return err_set(e, errno, "cannot list /proc/self/fd");
 	while ((entry = readdir(dir))) {
 		int fd = atoi(entry->d_name);
-		struct stat st;
 
 		if (entry->d_name[0] != '.' && (fd <= 2 || fcntl(fd, F_GETFD) & FD_CLOEXEC) &&
-			!fstat(fd, &st)) {
-			struct file_id id = {st.st_dev, st.st_ino};
-
-			buf_push(&c->own, struct file_id, &id);
-		}
+			!fstat(fd, &st))
+			add_own(c, &st);
 	}
 	closedir(dir);
+	if (!stat(".", &st))
+		add_own(c, &st);
 	return 0;
 }
 
 static bool is_own(const struct clearing *c, const struct stat *st)
 {
-	for (size_t i = 0; i < buf_count(&c->own, struct file_id); i++) {
-		const struct file_id *own = buf_at(&c->own, struct file_id, i);
-
-		if (own->dev == st->st_dev && own->ino == st->st_ino)
+	for (size_t i = 0; i < buf_count(&c->own, struct file_id); i++)
+		if (is_same(buf_at(&c->own, struct file_id, i), st))
 			return true;
-	}
 	return false;
 }
 
-/* A file where there was a directory came later, too. FIFOs, sockets and devices are in nobody's way. */
+/* Whether something is mounted there: also a directory or file of the same file system. */
+static bool is_mounted(const struct fd_set_file *f)
+{
+	struct statx x;
+	struct stat above;
+
+	if (!statx(f->in, f->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &x) &&
+		x.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+		return true;
+	return S_ISDIR(f->st.st_mode) && (fstat(f->in, &above) || above.st_dev != f->st.st_dev);
+}
+
+/* A file where there was a directory came later, too. FIFOs, sockets and devices are in nobody's way, and by them
+ * running programs are found: they stay, and so do the directories in which they are. */
 static int move_later_aside(void *arg, const struct fd_set_file *f, struct err *e)
 {
 	const struct clearing *c = arg;
@@ -92,6 +161,8 @@ static int move_later_aside(void *arg, const struct fd_set_file *f, struct err *
 	bool directory = o && o->flags & IMAGE_FILE_DIRECTORY;
 	cleanup_free char *aside = NULL;
 
+	if (S_ISLNK(f->st.st_mode) ? is_own(c, &f->st) : !directory && is_mounted(f))
+		return 0;
 	if (!directory &&
 		(o || is_own(c, &f->st) || !(S_ISREG(f->st.st_mode) || S_ISLNK(f->st.st_mode))))
 		return 0;
@@ -114,12 +185,21 @@ struct search {
 	bool keeps; /* what must stay under its name, or cannot be looked at */
 };
 
-static int see_own(void *arg, const struct fd_set_file *f, struct err *e)
+static int see_file(void *arg, const struct fd_set_file *f, struct err *e)
 {
 	struct search *s = arg;
 
-	s->keeps |= is_own(s->c, &f->st);
-	return 0;
+	s->keeps |= is_own(s->c, &f->st) || is_mounted(f) ||
+		    !(S_ISREG(f->st.st_mode) || S_ISLNK(f->st.st_mode));
+	return s->keeps ? -1 : 0;
+}
+
+static bool see_directory(void *arg, const struct fd_set_file *f)
+{
+	struct search *s = arg;
+
+	s->keeps |= is_own(s->c, &f->st) || is_mounted(f);
+	return !s->keeps;
 }
 
 static void see_skipped(void *arg, const char *path, const char *why)
@@ -134,19 +214,22 @@ static void see_checkpoints(void *arg, const char *path)
 	see_skipped(arg, path, NULL);
 }
 
-/* Also where a file system is mounted. */
+/* A directory is not renamed unless it is certain that nobody uses it. */
 static bool must_stay(const struct clearing *c, const struct fd_set_file *f)
 {
 	struct search search = {.c = c};
-	const struct fd_set_walk walk = {.found = see_own,
+	const struct fd_set_walk walk = {.found = see_file,
+		.enters = see_directory,
 		.skipped = see_skipped,
 		.left_out = see_checkpoints,
+		.with_asides = true,
 		.arg = &search};
-	struct stat above;
-	int fd = openat(f->in, f->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd;
 
-	return fd < 0 || fd_set_walk(&walk, fd, f->path, NULL) || search.keeps ||
-	       fstat(f->in, &above) || above.st_dev != f->st.st_dev;
+	if (!see_directory(&search, f))
+		return true;
+	fd = openat(f->in, f->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 || fd_set_walk(&walk, fd, f->path, NULL) || search.keeps;
 }
 
 /* A program that makes up names, as for temporary files, makes up the same ones again. */
@@ -160,14 +243,39 @@ static bool moved_later_directory(const struct clearing *c, const struct fd_set_
 	return aside;
 }
 
-/* Of what was skipped nothing is known. A directory that is where a file or a link is to be put back is moved
- * aside with all that is in it. */
+static bool has_below(const struct image *job, const char *path)
+{
+	cleanup_free char *begin = xasprintf("%s/", path);
+	const struct image_object *o;
+	size_t count, length = strlen(begin);
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++)
+		if (o[i].kind == IMAGE_OBJECT_FILE && !(o[i].flags & IMAGE_FILE_ABSENT) &&
+			!strncmp(image_string(job, o[i].name), begin, length))
+			return true;
+	return false;
+}
+
+/* Files in there are nobody's whom the program knows: what is mounted on a directory of which nothing was saved has come since,
+ * and what is where checkpoints are going to be is for them. */
+static bool is_apart(const struct clearing *c, const struct fd_set_file *f)
+{
+	return is_same(&c->ranks, &f->st) ||
+	       ((is_same(&c->destination, &f->st) || is_mounted(f)) &&
+		       !has_below(c->job, f->path));
+}
+
+/* Of what was skipped nothing is known. A directory that is where a file or a link is to be put back is moved aside with
+ * all that is in it. */
 static bool was_looked_into(void *arg, const struct fd_set_file *f)
 {
 	const struct clearing *c = arg;
 	const struct image_object *o = find_named(c->job, f->path);
 	bool saved = o && !(o->flags & IMAGE_FILE_NOT_SAVED);
 
+	if (is_apart(c, f))
+		return false;
 	if (!o)
 		return !moved_later_directory(c, f);
 	if (o->flags & IMAGE_FILE_DIRECTORY)
@@ -250,12 +358,15 @@ static int clear_sets(struct clearing *c, struct err *e)
 	return 0;
 }
 
-int fd_saved_clear_sets(
-	const struct image *job, void (*notice)(const char *line), struct err *e)
+int fd_saved_clear_sets(const struct image *job, const char *destination,
+	void (*notice)(const char *line), struct err *e)
 {
-	struct clearing c = {job, notice, {0}};
-	int failed = find_own(&c, e) || clear_sets(&c, e) ? -1 : 0;
+	struct clearing c = {.job = job, .notice = notice};
+	int failed = find_own(&c, e);
 
+	if (destination)
+		find_destination(&c, destination);
+	failed = failed || clear_sets(&c, e) ? -1 : 0;
 	buf_free(&c.own);
 	return failed;
 }

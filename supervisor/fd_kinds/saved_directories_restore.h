@@ -15,10 +15,11 @@ struct image;
 /* Whether @o is such a directory. */
 bool fd_saved_is_set(const struct image_object *o);
 
-/* Before files are put back: moves aside (set_file_aside.h) files and symbolic links that were made in those directories after
- * the checkpoint, but for the standard streams and what this process has opened with O_CLOEXEC; and makes the
- * directories that are missing. */
-int fd_saved_clear_sets(
-	const struct image *job, void (*notice)(const char *line), struct err *e);
+/* Before files are put back: moves aside (set_file_aside.h) files, symbolic links and directories that were made in those
+ * directories after the checkpoint; and makes the directories that are missing. Left alone are the standard streams, what
+ * this process has opened with O_CLOEXEC, its working directory, the way to @destination (struct fd_restore_options), and
+ * what is in there. Directories of which it is not certain that nobody uses them stay, too; later files in them do not. */
+int fd_saved_clear_sets(const struct image *job, const char *destination,
+	void (*notice)(const char *line), struct err *e);
 
 #endif

@@ -432,12 +432,13 @@ static void tell_newer(
 			path);
 }
 
-int fd_saved_put_back(const struct image *job, void (*notice)(const char *line), struct err *e)
+int fd_saved_put_back(const struct image *job, const char *destination,
+	void (*notice)(const char *line), struct err *e)
 {
 	const struct image_object *o;
 	size_t count;
 
-	if (fd_saved_clear_sets(job, notice, e))
+	if (fd_saved_clear_sets(job, destination, notice, e))
 		return -1;
 	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
 	for (size_t i = 0; i < count; i++) {

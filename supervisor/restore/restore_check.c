@@ -149,6 +149,7 @@ int restore_check_before(struct restore *r, bool alive)
 	struct fd_restore_options fo = {
 		.alive = alive,
 		.rollback_files = r->o->rollback_files,
+		.destination = r->s->options.dir,
 		.clocks_continue = r->clocks.continued,
 	};
 

@@ -140,7 +140,7 @@ static struct image *save(const struct vma *v, void (*meanwhile)(void))
 static bool put_back(const struct image *job)
 {
 	e = (struct err)ERR_INIT;
-	if (!fd_saved_put_back(job, say, &e))
+	if (!fd_saved_put_back(job, NULL, say, &e))
 		return true;
 	diag("%s", e.msg);
 	return false;
