@@ -713,6 +713,22 @@ else
 		umount -l one/$on
 	done
 fi
+
+# Directories of which the kernel knows no name, as it would be too long.
+arena deep
+mkdir one
+RUN_FLAGS=--save-dirs=one
+perl -e 'chdir "one"; for (1 .. 25) { mkdir "d" x 200 and chdir "d" x 200 or die $! } open F, ">", "deepest"'
+launch python3 "$scratch/asked.py" && checkpoint
+is "$(told | grep -c 'of the files in .*/one/d.*d only open ones are saved: File name too long')" 1 \
+	"a directory whose name is too long is not saved, which is said" || explain
+ended
+: >one/later
+ok "the program comes back" restart_detached || explain
+is "$(find one -name '*aside*' | cut -c1-100) $(find one -name deepest | wc -l)" "one/later.trecr-aside 1" \
+	"and the directory stays where it is" || explain
+finish
+sweep >/dev/null
 RUN_FLAGS=
 
 # File systems that cannot rename without replacing, with hard links and without.

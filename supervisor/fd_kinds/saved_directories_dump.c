@@ -180,13 +180,20 @@ static void skip_directory(void *arg, const char *path, const char *why)
 		o->o.flags = (o->o.flags | IMAGE_FILE_NOT_SAVED) & ~IMAGE_FILE_SET;
 }
 
-/* Some servers do not start without directories in which there is nothing yet. */
+/* Some servers do not start without directories in which there is nothing yet. One that has no name for the kernel, as it
+ * is below too many others, is not to be taken for one that came later. */
 static bool add_directory_of_set(void *arg, const struct fd_set_file *f)
 {
+	struct fd_dump *d = arg;
 	cleanup_free char *inside = xasprintf("%s/", f->path);
+	struct stat st;
 
-	fd_parents_dump(arg, inside);
-	return true;
+	fd_parents_dump(d, inside);
+	if (fd_object_named(d, image_writer_string(d->job, f->path)))
+		return true;
+	skip_directory(d, f->path,
+		lstat(f->path, &st) ? strerror(errno) : "another program has replaced it");
+	return false;
 }
 
 int fd_saved_dump_sets(struct fd_dump *d, struct err *e)
