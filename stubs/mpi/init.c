@@ -6,7 +6,6 @@
  * the program is not told of it.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "shared/raw.h"
 #include "shared/records.h"
@@ -22,8 +21,7 @@ extern STUB_HIDDEN int real_MPI_Comm_rank(MPI_Comm comm, int *rank),
 	real_MPI_Comm_get_attr(MPI_Comm comm, MPI_Keyval key, void **value, int *flag),
 	real_MPI_Init(int *argc, char ***argv),
 	real_MPI_Init_thread(int *argc, char ***argv, int required, int *provided),
-	real_MPI_Finalize(void),
-	real_MPI_Info_get(MPI_Info info, const char *key, int length, char *value, int *flag);
+	real_MPI_Finalize(void);
 
 STUB_HIDDEN int launcher_may_have_several(void)
 {
@@ -176,6 +174,7 @@ OPEN(MPI_Finalize, (void))
 {
 	if (!mpi_state.sessions || mpi_state.finalized)
 		return end_library(INDEX_MPI_Finalize);
+	buffered_await(INDEX_MPI_Finalize, NULL);
 	mpi_state.world_ended = 1;
 	return 0;
 }
@@ -244,24 +243,6 @@ struct session_call {
 	MPI_Session *session;
 };
 
-/* What a hint asks for; without it, what sessions have in MPICH. */
-static int thread_level(MPI_Info info)
-{
-	static const char *const levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
-		"MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
-	char value[32] = "";
-	int flag = 0;
-
-	if (info == MPI_KIND_NULL(MPI_INFO) ||
-		real_MPI_Info_get(info, "thread_level", sizeof(value) - 1, value, &flag) ||
-		!flag)
-		return MPI_THREAD_MULTIPLE;
-	for (int i = 0; i < MPI_THREAD_MULTIPLE; i++)
-		if (!strcmp(value, levels[i]))
-			return i;
-	return MPI_THREAD_MULTIPLE;
-}
-
 /* A child of fork has no records. */
 static void end_at_exit(void)
 {
@@ -271,11 +252,12 @@ static void end_at_exit(void)
 		(void)end_library(INDEX_MPI_Session_finalize);
 }
 
-static int init_for_session(MPI_Info info)
+/* At the highest level, whatever the hint of this session: the next one may ask for more. */
+static int init_for_session(void)
 {
 	static int at_exit;
 	int provided;
-	struct init_call c = {.required = thread_level(info), .provided = &provided};
+	struct init_call c = {.required = MPI_THREAD_MULTIPLE, .provided = &provided};
 	int r = init_counted(INDEX_MPI_Session_init, &c);
 
 	if (r)
@@ -312,7 +294,7 @@ OPEN(MPI_Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *sess
 		return MPI_ERR_UNSUPPORTED_OPERATION;
 	raw_lock(&lock);
 	if (!mpi_state.initialised)
-		r = init_for_session(info);
+		r = init_for_session();
 	raw_unlock(&lock);
 	return r ? r : mpi_guarded(&c, new_session);
 }
@@ -329,7 +311,10 @@ OPEN(MPI_Session_finalize, (MPI_Session * session))
 	struct mpi_object *o = object_of(*session);
 	int r;
 
-	if (o && o->buffer)
+	/* What was sent on its communicators, or in any buffer if it is the last one. */
+	if (mpi_state.sessions == 1)
+		buffered_await(INDEX_MPI_Session_finalize, NULL);
+	else if (o && o->buffer)
 		buffered_await(INDEX_MPI_Session_finalize, o->buffer);
 	r = mpi_guarded(session, end_session);
 	if (r || __atomic_sub_fetch(&mpi_state.sessions, 1, __ATOMIC_SEQ_CST) ||

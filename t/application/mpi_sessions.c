@@ -74,7 +74,7 @@ static void begin_first(void)
 {
 	MPI_Errhandler handler;
 	char name[MPI_MAX_PSET_NAME_LEN];
-	int count = 0, length = sizeof(name);
+	int count = 0, length = sizeof(name), level = 0;
 	MPI_Info info;
 
 	MPI_Info_create(&info);
@@ -85,6 +85,8 @@ static void begin_first(void)
 	CHECK(!MPI_Session_set_errhandler(session, handler));
 	MPI_Errhandler_free(&handler);
 	MPI_Info_free(&info);
+	/* The next session may ask for more than the hint of the first one. */
+	CHECK(!MPI_Query_thread(&level) && level == MPI_THREAD_MULTIPLE);
 	CHECK(!MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count) && count >= 2);
 	CHECK(!MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &length, name) && *name);
 	CHECK(!MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
