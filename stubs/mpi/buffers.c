@@ -8,6 +8,7 @@
 #include "mpi.index.h"
 
 extern STUB_HIDDEN int real_MPI_Comm_call_errhandler(MPI_Comm comm, int error),
+	real_MPI_Session_call_errhandler(MPI_Session session, int error),
 	real_MPI_Buffer_attach(void *buffer, int size),
 	real_MPI_Buffer_detach(void *buffer, int *size),
 	real_MPI_Buffer_attach_c(void *buffer, MPI_Count size),
@@ -39,20 +40,25 @@ static int is_automatic(const void *buffer)
 	return (intptr_t)buffer < 0;
 }
 
-static int fail(int error)
+/* The error handler of @of, a communicator or session, is told; NULL: of MPI_COMM_WORLD. */
+static int fail(const struct mpi_object *of, int error)
 {
-	(void)real_MPI_Comm_call_errhandler(COMM_WORLD, error);
+	if (of && of->kind == MPI_SESSION)
+		(void)real_MPI_Session_call_errhandler(of->handle, error);
+	else
+		(void)real_MPI_Comm_call_errhandler(of ? of->handle : COMM_WORLD, error);
 	return error;
 }
 
-static int attach(struct mpi_buffer *b, void *address, int64_t size)
+static int attach(
+	const struct mpi_object *of, struct mpi_buffer *b, void *address, int64_t size)
 {
 	if (!b)
-		return fail(MPI_ERR_OTHER);
+		return fail(of, MPI_ERR_OTHER);
 	if (b->address)
-		return fail(MPI_ERR_BUFFER);
+		return fail(of, MPI_ERR_BUFFER);
 	if (size < 0)
-		return fail(MPI_ERR_ARG);
+		return fail(of, MPI_ERR_ARG);
 	b->size = is_automatic(address) ? INT64_MAX : size;
 	b->address = address;
 	return 0;
@@ -84,7 +90,7 @@ int body_MPI_Buffer_attach(void *buffer, int size)
 		r = real_MPI_Buffer_attach(buffer, size);
 	if (!r && !mpi_state.buffer.address && !is_automatic(buffer))
 		r = real_MPI_Buffer_detach(&was, &its);
-	return r ? r : attach(&mpi_state.buffer, buffer, size);
+	return r ? r : attach(NULL, &mpi_state.buffer, buffer, size);
 }
 
 BY_HAND(MPI_Buffer_attach_c, (void *buffer, MPI_Count size));
@@ -98,7 +104,7 @@ int body_MPI_Buffer_attach_c(void *buffer, MPI_Count size)
 		r = real_MPI_Buffer_attach_c(buffer, size);
 	if (!r && !mpi_state.buffer.address && !is_automatic(buffer))
 		r = real_MPI_Buffer_detach_c(&was, &its);
-	return r ? r : attach(&mpi_state.buffer, buffer, size);
+	return r ? r : attach(NULL, &mpi_state.buffer, buffer, size);
 }
 
 OPEN(MPI_Buffer_detach, (void *buffer, int *size))
@@ -186,17 +192,17 @@ static struct mpi_object *session_object(MPI_Session session)
 static int attach_to(struct mpi_object *o, int error, void *address, int64_t size)
 {
 	if (!o)
-		return fail(error);
+		return fail(NULL, error);
 	if (!o->buffer)
 		o->buffer = buffer_new();
-	return attach(o->buffer, address, size);
+	return attach(o, o->buffer, address, size);
 }
 
 static int detach_from(
 	unsigned index, struct mpi_object *o, int error, void **address, int64_t *size)
 {
 	if (!o)
-		return fail(error);
+		return fail(NULL, error);
 	*size = detach(index, o->buffer, address);
 	return 0;
 }
@@ -229,13 +235,14 @@ static int detach_from(
 	OPEN(MPI_##kind##_flush_buffer, (type of))                                             \
 	{                                                                                      \
 		struct mpi_object *o = object_by(of);                                          \
-		return o ? flush(INDEX_MPI_##kind##_flush_buffer, o->buffer) : fail(error);    \
+		return o ? flush(INDEX_MPI_##kind##_flush_buffer, o->buffer)                   \
+			 : fail(NULL, error);                                                  \
 	}                                                                                      \
 	OPEN(MPI_##kind##_iflush_buffer, (type of, int *request))                              \
 	{                                                                                      \
 		struct mpi_object *o = object_by(of);                                          \
 		return o ? begin_flush(INDEX_MPI_##kind##_iflush_buffer, o->buffer, request)   \
-			 : fail(error);                                                        \
+			 : fail(NULL, error);                                                  \
 	}
 BUFFER_OF(Comm, MPI_Comm, comm_object, MPI_ERR_COMM)
 BUFFER_OF(Session, MPI_Session, session_object, MPI_ERR_SESSION)
