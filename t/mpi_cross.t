@@ -24,7 +24,7 @@ build() { # LIBRARY NAME...: of t/application/mpi_NAME.c, as NAME.LIBRARY
 	done
 }
 
-build mpich alone answers told messages buffered lasting windows files sessions
+build mpich alone answers told messages buffered partitioned lasting windows files sessions
 build openmpi alone told lasting
 programs=$PWD
 
@@ -127,6 +127,7 @@ moves() { # COUNT PROGRAM LIBRARY...
 moves 2 "$programs/told.mpich" openmpi mpich
 moves 3 "$programs/messages.mpich" openmpi
 moves 2 "$programs/buffered.mpich" openmpi mpich
+moves 2 "$programs/partitioned.mpich" openmpi mpich
 moves 2 "$programs/lasting.mpich" openmpi
 moves 2 "$programs/lasting.openmpi" mpich
 

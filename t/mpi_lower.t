@@ -39,6 +39,12 @@ else
 	skip "a program in Fortran" "no compiler"
 fi
 
+# Ranks that do not wait for each other in the order in which the library looks at requests.
+mpicc.mpich -Wall -Wno-stringop-overflow -O1 -pthread -o progress "$top/t/application/mpi_progress.c"
+for case in sends-first barrier threads wait waitall session world mistakes; do
+	is "$(job 2 "${lower[@]}" ./progress $case)" $'done\ndone' "partitioned and buffered messages: $case"
+done
+
 # By itself, without a launcher.
 "${lower[@]}" ./calls abort >out 2>err
 is "$? $(grep -c "done" out)" "74 1" "MPI_Abort ends the program, with what it has printed"

@@ -142,11 +142,11 @@ static int may_be_made(struct mpi_messages *m)
 	return 0;
 }
 
-/* The library has no request of it; of a partitioned send not before all is ready. */
+/* The library has no request of it; of a partitioned send there is one of its own when all is ready. */
 static int is_own(const struct mpi_request *r)
 {
 	return r->kind == MPI_BUFFER_FLUSH || r->kind == MPI_PARTITIONED_RECEIVE ||
-	       (r->kind == MPI_PARTITIONED_SEND && !r->sent);
+	       r->kind == MPI_PARTITIONED_SEND;
 }
 
 static void look_at_requests(struct mpi_messages *m)
@@ -333,16 +333,23 @@ static int tell_wait(struct mpi_messages *m, const struct mpi_count *c, uint32_t
 	return 0;
 }
 
+/* The communicator may have been freed, and what is counted there be another one's. */
+static int tell_request(struct mpi_messages *m, const struct mpi_request *r)
+{
+	int is_own = r->counts && r->counts->number == r->number;
+
+	return tell_wait(m, is_own ? r->counts : NULL, r->call, r->peer);
+}
+
 static int is_request_drained(struct mpi_messages *m, struct mpi_request *r, int *failed)
 {
 	int synchronous = r->kind == MPI_SEND && r->mode == MPI_SYNCHRONOUS;
 
 	if (r->kind == MPI_MATCHED_MESSAGE)
-		return (r->message && is_whole(r->message, failed)) ||
-		       tell_wait(m, r->counts, r->call, r->peer);
+		return (r->message && is_whole(r->message, failed)) || tell_request(m, r);
 	if (!r->active || r->held || r->kind == MPI_RECEIVE || is_own(r))
 		return 1;
-	tell_wait(m, r->counts, r->call, r->peer);
+	tell_request(m, r);
 	m->synchronous += synchronous;
 	return 0;
 }

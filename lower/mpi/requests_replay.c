@@ -127,8 +127,6 @@ int requests_make(struct mpi_state *s)
 	for (uint32_t i = 0; i < m->used && !failed; i++) {
 		struct mpi_request *r = mpi_request_at(m, i);
 
-		if (r->kind == MPI_PARTITIONED_SEND)
-			r->real = MPI_REQUEST_NULL;
 		if (!is_of_message(r))
 			continue;
 		r->real = MPI_REQUEST_NULL;

@@ -58,9 +58,9 @@ enum mpi_request_kind {
 	MPI_NONBLOCKING_OTHER,     /* of a nonblocking collective call, a file, a window ... */
 	MPI_PERSISTENT_COLLECTIVE, /* persistent, of a collective call */
 	MPI_GENERALIZED,           /* which the program completes itself */
-	MPI_PARTITIONED_SEND,
-	MPI_PARTITIONED_RECEIVE, /* the library has no request of it */
-	MPI_BUFFER_FLUSH, /* of MPI_Buffer_iflush and its like: the library has none of it */
+	MPI_PARTITIONED_SEND,      /* the library has no request of it, nor of the next two */
+	MPI_PARTITIONED_RECEIVE,
+	MPI_BUFFER_FLUSH, /* of MPI_Buffer_iflush and its like */
 };
 
 enum mpi_send_mode {
@@ -127,9 +127,10 @@ struct mpi_request {
 	int32_t parts, ready; /* partitions, and how many of them are ready, of a send */
 	int64_t part_size, part_extent; /* bytes of each, packed and in the buffer */
 	uint64_t order;                 /* which of those with its communicator, peer and tag */
-	uint32_t sent; /* all are ready, and `real` is the library's request of the message */
+	uint32_t sent; /* all are ready, and the message is among the buffered sends */
 	uint32_t reserved;
-	struct mpi_buffer *in; /* of a buffered send that is under way, or a flush */
+	struct mpi_buffer
+		*in; /* of a buffered send that is under way, a flush, or a partitioned send */
 	void *buffer;
 	int64_t count;
 	uint64_t posted; /* in which order they have become active */

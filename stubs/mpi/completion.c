@@ -41,7 +41,7 @@ static int test_real(int32_t *real, int *flag, int32_t *status)
 
 static int test_ours(struct message_call *c, struct mpi_request *r, int looks)
 {
-	int32_t own[MPI_STATUS_INTS], real = r->real;
+	int32_t own[MPI_STATUS_INTS], real;
 	int32_t *status = c->status == STATUS_IGNORE ? own : c->status;
 	int flag = 0, send_error;
 
@@ -52,8 +52,12 @@ static int test_ours(struct message_call *c, struct mpi_request *r, int looks)
 		}
 	c->requests[0] = r;
 	while (!request_is_plain(r) && request_is_withheld(r))
-		if (!--looks)
+		if (!--looks) {
+			message_progress();
 			return 0;
+		}
+	/* Not before: until then another thread may begin it, or complete it. */
+	real = r->real;
 	send_error = r->send_error;
 	if (r->held) {
 		c->result = request_complete_held(r, c->status, c->handle);
@@ -331,8 +335,10 @@ static int test_all(struct message_call *c, int looks)
 	int32_t *statuses = c->status == STATUS_IGNORE ? c->statuses : c->status;
 	int held = give_reals(c), flag = 0;
 
-	if (c->paired || (c->apart && !set_apart(c)))
+	if (c->paired || (c->apart && !set_apart(c))) {
+		message_progress();
 		return 0;
+	}
 	while (looks-- && !flag && !c->result)
 		c->result = LOWER_CALL(MPI_Testall, (int, int32_t *, int *, int32_t *))(
 			c->n, c->reals, &flag, statuses);
@@ -399,8 +405,10 @@ static int test_any(struct message_call *c, int looks)
 		c->result = LOWER_CALL(MPI_Testany, (int, int32_t *, int *, int *, int32_t *))(
 			c->n, c->reals, &index, &flag, status);
 	/* Nothing was under way for the library. */
-	if (c->paired && index == MPI_UNDEFINED)
+	if (c->paired && index == MPI_UNDEFINED) {
 		flag = 0;
+		message_progress();
+	}
 	if ((flag || c->result) && index >= 0 && index < c->n)
 		error = complete_one(c, index, status);
 	if (!c->result)
@@ -468,8 +476,10 @@ static int test_some(struct message_call *c, int looks)
 	while (looks-- && !count && !c->result)
 		c->result = LOWER_CALL(MPI_Testsome, (int, int32_t *, int *, int *, int32_t *))(
 			c->n, c->reals, &count, c->indices, statuses);
-	if (c->paired && count == MPI_UNDEFINED)
+	if (c->paired && count == MPI_UNDEFINED) {
 		count = 0;
+		message_progress();
+	}
 	*c->index_out = count;
 	for (int k = 0; k < count; k++)
 		failed |= fail_one(c, statuses, k, count, failed,

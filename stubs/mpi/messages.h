@@ -45,6 +45,9 @@ struct mpi_handlers {
 STUB_HIDDEN void handlers_silence(struct mpi_handlers *h, int32_t comm);
 STUB_HIDDEN void handlers_restore(const struct mpi_handlers *h, int32_t comm);
 
+/* In a step: let the library make progress, where it is given no request to look at. */
+STUB_HIDDEN void message_progress(void);
+
 /* A step: of a call that waits for its requests, until none is under way. */
 STUB_HIDDEN int step_look(struct message_call *c);
 

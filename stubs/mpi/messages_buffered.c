@@ -173,7 +173,7 @@ static void begin_buffered(struct message_call *c, struct mpi_request *r)
 	release_space(c->in, space);
 }
 
-static int step_bsend(struct message_call *c)
+STUB_HIDDEN int buffered_send(struct message_call *c)
 {
 	struct mpi_request *r = request_take();
 
@@ -313,7 +313,7 @@ STUB_HIDDEN int message_buffered(struct message_call *c)
 {
 	if (!is_ours(c))
 		return message_once(c);
-	return send_copy(c, c->handle ? step_ibsend : step_bsend);
+	return send_copy(c, c->handle ? step_ibsend : buffered_send);
 }
 
 /* The communicator that @r is to be sent on. The program may have freed it, and the library has it as long as it has the request; then it is given
@@ -374,6 +374,12 @@ STUB_HIDDEN int buffered_before(const struct mpi_buffer *b, uint64_t posted)
 		r = s->in == b && s->posted < posted;
 	raw_unlock(&lock);
 	return r;
+}
+
+STUB_HIDDEN uint32_t buffered_under_way(const struct mpi_buffer *b)
+{
+	look_at_sends();
+	return b->under_way;
 }
 
 STUB_HIDDEN struct mpi_buffer *buffer_new(void)

@@ -11,6 +11,12 @@ STUB_HIDDEN int message_buffered(struct message_call *c);
 /* The same of MPI_Start for @r, whose handle is *c->handle; -1: it is none of ours. */
 STUB_HIDDEN int request_start_buffered(const struct mpi_request *r, struct message_call *c);
 
+/* A step of a call whose message lies in c->packed, for a send in c->in without a request of the program's. When it is done, c->packed is what is of
+ * no use to it any more, or NULL. */
+STUB_HIDDEN int buffered_send(struct message_call *c);
+/* In a step: how many sends in @b are under way. */
+STUB_HIDDEN uint32_t buffered_under_way(const struct mpi_buffer *b);
+
 /* Wait until all in @b have been sent, NULL: in any buffer, as the function @index does. */
 STUB_HIDDEN void buffered_await(unsigned index, struct mpi_buffer *b);
 

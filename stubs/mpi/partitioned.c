@@ -4,9 +4,15 @@
  * is a message like any other for a checkpoint: it is counted, drained into the queue of that communicator, and found there. What is ready of a send
  * that is not complete is memory, and in the image. So nothing is made again at a restart.
  *
+ * As the message is a copy, the send is complete when the one before it of the same request has been received: nothing is received before the program
+ * asks for it, and a rank may wait for its sends first. Of each request there are two copies at most.
+ *
  * A receive has its message as a whole: MPI_Parrived says of all partitions that they have arrived, or of none, as MPICH 4.0 does.
  */
+#include <limits.h>
+
 #include "stubs/crossing/crossing.h"
+#include "stubs/mpi/messages_buffered.h"
 #include "stubs/mpi/partitioned.h"
 
 #include "mpi.index.h"
@@ -33,6 +39,11 @@ extern STUB_HIDDEN int real_MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made),
 	real_MPI_Comm_call_errhandler(MPI_Comm comm, int error),
 	real_MPI_Type_size_c(MPI_Datatype type, MPI_Count *size),
 	real_MPI_Type_get_extent_c(MPI_Datatype type, MPI_Count *lower, MPI_Count *extent),
+	real_MPI_Type_size(MPI_Datatype type, int *size),
+	real_MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lower, MPI_Aint *extent),
+	real_MPI_Pack_size(int count, int type, int comm, int *size),
+	real_MPI_Pack(
+		const void *in, int count, int type, void *out, int size, int *at, int comm),
 	real_MPI_Pack_c(const void *in, MPI_Count count, int type, void *out, MPI_Count size,
 		MPI_Count *at, int comm);
 
@@ -110,24 +121,61 @@ static int make_in_library(const struct part_init *p)
 	return r;
 }
 
+/* One that the program may communicate with. */
+static int is_type(int type)
+{
+	int size;
+
+	/* The library says so, also of copies that nobody has committed; the communicator's handler returns. */
+	return !real_MPI_Pack_size(0, type, mpi_state.partitions->handle, &size);
+}
+
 static int is_ours(const struct part_init *p, const struct mpi_object *comm)
 {
 	return mpi_state.partitions && comm && comm->count && comm->count->peers &&
-	       p->parts > 0 && p->count >= 0 && p->tag >= 0 &&
+	       p->parts > 0 && p->count >= 0 && p->tag >= 0 && p->tag <= mpi_state.tag_ub &&
 	       (p->peer == MPI_PROC_NULL ||
-		       (p->peer >= 0 && (uint32_t)p->peer < comm->count->size));
+		       (p->peer >= 0 && (uint32_t)p->peer < comm->count->size)) &&
+	       is_type(p->type);
+}
+
+/* Libraries before MPI 4.0, which a restart may have, have no functions for large counts. */
+static int size_of(int type, MPI_Count *size)
+{
+	int r = real_MPI_Type_size_c(type, size), small = 0;
+
+	if (r != MPI_ERR_UNSUPPORTED_OPERATION)
+		return r;
+	r = real_MPI_Type_size(type, &small);
+	*size = small;
+	return r;
+}
+
+static int extent_of(int type, MPI_Count *extent)
+{
+	MPI_Count lower;
+	MPI_Aint address;
+	int r = real_MPI_Type_get_extent_c(type, &lower, extent);
+
+	return r == MPI_ERR_UNSUPPORTED_OPERATION
+		       ? real_MPI_Type_get_extent(type, &address, extent)
+		       : r;
 }
 
 static int describe(struct mpi_request *r, const struct part_init *p, struct mpi_count *counts)
 {
 	struct part_channel *c = channel_of(counts->number, p->peer, p->tag);
-	MPI_Count lower, extent, size;
-	int error = real_MPI_Type_size_c(p->type, &size);
+	MPI_Count extent, size;
+	int error = size_of(p->type, &size);
 
 	if (!error)
-		error = real_MPI_Type_get_extent_c(p->type, &lower, &extent);
-	if (error || !c)
+		error = extent_of(p->type, &extent);
+	if (p->kind == MPI_PARTITIONED_SEND)
+		r->in = buffer_new();
+	if (error || !c || (p->kind == MPI_PARTITIONED_SEND && !r->in))
 		return error ? error : MPI_ERR_OTHER;
+	if (r->in)
+		r->in->size = INT64_MAX;
 	r->buffer = p->buffer;
 	r->count = p->count;
 	r->datatype = p->type;
@@ -202,20 +250,20 @@ OPEN(MPI_Precv_init, (void *buffer, int parts, MPI_Count count, int type, int fr
 
 static int failed(const struct mpi_request *r, int error)
 {
-	if (comm_object(r->comm))
+	/* It may have been freed. */
+	if (comm_object(r->comm) && r->counts->number == r->number)
 		(void)real_MPI_Comm_call_errhandler(r->comm, error);
 	return error;
 }
 
 static void hold(struct mpi_request *r, int source, int tag, uint64_t size)
 {
-	r->error = 0;
 	raw_zero(r->status, sizeof(r->status));
 	r->status[MPI_STATUS_COUNT] = (int32_t)size;
 	r->status[MPI_STATUS_COUNT_HIGH] = (int32_t)(size >> 32) << 1;
 	r->status[MPI_STATUS_SOURCE] = source;
 	r->status[MPI_STATUS_TAG] = tag;
-	r->held = 1;
+	__atomic_store_n(&r->held, 1, __ATOMIC_RELEASE);
 }
 
 static int activate(void *argument)
@@ -226,6 +274,7 @@ static int activate(void *argument)
 		*(struct part_header *)r->packed->bytes = (struct part_header){
 			.number = r->number, .order = r->order, .tag = r->tag};
 	r->ready = r->sent = 0;
+	r->error = 0;
 	request_posted(r);
 	if (r->kind == MPI_PARTITIONED_RECEIVE && r->peer == MPI_PROC_NULL)
 		hold(r, MPI_PROC_NULL, MPI_ANY_TAG, 0);
@@ -251,33 +300,22 @@ STUB_HIDDEN int partitioned_start(struct mpi_request *r)
 
 /* ---- sent ---- */
 
-static int step_send(struct message_call *c)
-{
-	struct mpi_request *r = c->requests[0];
-	struct mpi_object *comm = mpi_state.partitions;
-	struct message_call message;
-
-	if (r->peer == MPI_PROC_NULL) {
-		hold(r, MPI_PROC_NULL, MPI_ANY_TAG, 0);
-		return STEP_DONE;
-	}
-	message_call_about(&message, NULL, c->index, r->packed->bytes, message_size(r), BYTE,
-		r->world, 0, comm->handle);
-	c->result = message_begin_send(&message, &r->real);
-	if (c->result)
-		return STEP_DONE;
-	message_sent(comm->count, r->world);
-	__atomic_store_n(&r->sent, 1, __ATOMIC_RELEASE);
-	return STEP_DONE;
-}
-
 static int send_whole(unsigned index, struct mpi_request *r)
 {
 	struct message_call c;
+	int error = 0;
 
-	message_call_about(&c, step_send, index, NULL, 0, BYTE, r->peer, r->tag, COMM_WORLD);
-	c.requests[0] = r;
-	return message_once(&c);
+	if (r->peer != MPI_PROC_NULL) {
+		message_call_about(&c, buffered_send, index, r->packed->bytes, message_size(r),
+			BYTE, r->world, 0, mpi_state.partitions->handle);
+		c.packed = r->packed;
+		c.in = r->in;
+		error = message_once(&c);
+		r->packed = c.packed;
+	}
+	r->error = error;
+	__atomic_store_n(&r->sent, 1, __ATOMIC_RELEASE);
+	return error;
 }
 
 static int is_partitioned(const struct mpi_request *r, enum mpi_request_kind kind)
@@ -285,22 +323,31 @@ static int is_partitioned(const struct mpi_request *r, enum mpi_request_kind kin
 	return r && r->kind == kind;
 }
 
+/* No handler is called. */
+static int pack(const struct mpi_request *r, int part)
+{
+	const char *from = (const char *)r->buffer + part * r->part_extent;
+	char *to = r->packed->bytes + sizeof(struct part_header) + part * r->part_size;
+	int comm = mpi_state.partitions->handle, small = 0;
+	MPI_Count at = 0;
+	int e = real_MPI_Pack_c(from, r->count, r->datatype, to, r->part_size, &at, comm);
+
+	if (e != MPI_ERR_UNSUPPORTED_OPERATION || r->count > INT_MAX || r->part_size > INT_MAX)
+		return e;
+	return real_MPI_Pack(
+		from, (int)r->count, r->datatype, to, (int)r->part_size, &small, comm);
+}
+
 static int ready(unsigned index, struct mpi_request *r, int part)
 {
-	MPI_Count at = 0;
-	char *to;
 	int error;
 
 	if (!r->active || part < 0 || part >= r->parts)
 		return failed(r, MPI_ERR_ARG);
-	to = r->packed->bytes + sizeof(struct part_header) + part * r->part_size;
-	error = real_MPI_Pack_c((char *)r->buffer + part * r->part_extent, r->count,
-		r->datatype, to, r->part_size, &at, COMM_SELF);
-	if (error)
-		return error;
-	return __atomic_add_fetch(&r->ready, 1, __ATOMIC_ACQ_REL) == r->parts
-		       ? send_whole(index, r)
-		       : 0;
+	error = pack(r, part);
+	if (!error && __atomic_add_fetch(&r->ready, 1, __ATOMIC_ACQ_REL) == r->parts)
+		error = send_whole(index, r);
+	return error ? failed(r, error) : 0;
 }
 
 extern STUB_HIDDEN int real_MPI_Pready(int partition, int request),
@@ -418,21 +465,33 @@ static int begin_message(struct mpi_object *comm, const struct mpi_request *r)
 	return 1;
 }
 
+/* The same elements as were packed; no handler is called. */
+static int unpack(const struct mpi_request *r, const char *from, int64_t size, int64_t count)
+{
+	int comm = mpi_state.partitions->real, type = real_handle(r->datatype), small = 0;
+	int64_t at = 0;
+	int e = LOWER_CALL(
+		MPI_Unpack_c, (const void *, int64_t, int64_t *, void *, int64_t, int, int))(
+		from, size, &at, r->buffer, count, type, comm);
+
+	if (e != MPI_ERR_UNSUPPORTED_OPERATION || size > INT_MAX || count > INT_MAX)
+		return e;
+	return LOWER_CALL(MPI_Unpack, (const void *, int, int *, void *, int, int, int))(
+		from, (int)size, &small, r->buffer, (int)count, type, comm);
+}
+
 static void deliver(struct mpi_request *r, struct mpi_message *m)
 {
-	int64_t size = m->size - sizeof(struct part_header), at = 0;
+	int64_t size = m->size - sizeof(struct part_header);
 	int64_t room = r->parts * r->part_size,
 		element = r->count ? r->part_size / r->count : 0;
 	int64_t used = size < room ? size : room;
 	int error = 0;
 
 	if (element)
-		error = LOWER_CALL(MPI_Unpack_c,
-			(const void *, int64_t, int64_t *, void *, int64_t, int, int))(
-			m->bytes + sizeof(struct part_header), used, &at, r->buffer,
-			used / element, real_handle(r->datatype), COMM_SELF);
-	hold(r, r->peer, r->tag, used);
+		error = unpack(r, m->bytes + sizeof(struct part_header), used, used / element);
 	r->error = error ? error : size > room ? MPI_ERR_TRUNCATE : 0;
+	hold(r, r->peer, r->tag, used);
 	queue_give_back(m);
 }
 
@@ -449,16 +508,23 @@ static void look_for_message(struct mpi_request *r)
 		deliver(r, m);
 }
 
+static void look_at_send(struct mpi_request *r)
+{
+	if (__atomic_load_n(&r->sent, __ATOMIC_ACQUIRE) &&
+		(r->in->under_way <= 1 || buffered_under_way(r->in) <= 1))
+		hold(r, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+}
+
 STUB_HIDDEN int partitioned_is_withheld(struct mpi_request *r)
 {
 	static uint32_t looking;
 
-	if (r->kind == MPI_PARTITIONED_SEND)
-		return !__atomic_load_n(&r->sent, __ATOMIC_ACQUIRE);
 	/* Another thread may look at the same one. */
 	if (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
 		return !r->held;
-	if (!r->held)
+	if (!r->held && r->kind == MPI_PARTITIONED_SEND)
+		look_at_send(r);
+	else if (!r->held)
 		look_for_message(r);
 	__atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
 	return !r->held;

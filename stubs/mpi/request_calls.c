@@ -68,8 +68,7 @@ static int is_open(const struct mpi_request *r)
 {
 	return r->active && !r->held &&
 	       (r->kind == MPI_RECEIVE || r->kind == MPI_MATCHED_RECEIVE ||
-		       request_is_of_file(r) || (r->kind == MPI_PARTITIONED_SEND && r->sent) ||
-		       (r->kind == MPI_SEND && r->cancelled));
+		       request_is_of_file(r) || (r->kind == MPI_SEND && r->cancelled));
 }
 
 static void leave_open(struct mpi_request *r)
@@ -163,6 +162,7 @@ static int step_get_status(struct message_call *c)
 
 	if (r && (request_is_withheld(r) || !request_is_single(r))) {
 		*c->flag = 0;
+		message_progress();
 		mpi_messages.poll_call = c->index;
 		mpi_messages.polls++;
 		return STEP_DONE;

@@ -5,6 +5,8 @@
 
 #include "shared/call_info.h"
 #include "stubs/crossing/crossing.h"
+#include "stubs/mpi/messages_buffered.h"
+#include "stubs/mpi/partitioned.h"
 
 #include "mpi.index.h"
 
@@ -84,6 +86,8 @@ STUB_HIDDEN void request_give_back(struct mpi_request *r)
 		drop_object(r->origin->objects[--r->origin->object_count]);
 	r->type = NULL;
 	r->message = r->packed = NULL;
+	if (r->in && r->kind == MPI_PARTITIONED_SEND)
+		buffer_end(r->in);
 	r->in = NULL;
 	r->pair = NULL;
 	r->kind = MPI_NO_REQUEST;
@@ -372,13 +376,16 @@ static void show_wait(struct mpi_wait *w, const struct message_call *c)
 {
 	const struct mpi_object *comm = comm_object(c->comm);
 	const struct mpi_request *r = c->requests[0] ? c->requests[0] : c->requests[1];
-	const struct mpi_count *counts = r ? r->counts : comm ? comm->count : NULL;
+	const struct mpi_count *counts = r ? own_counts(r) : comm ? comm->count : NULL;
 	int peer = r ? r->peer : c->peer;
 
 	w->call = c->index;
 	w->number = counts ? counts->number : MPI_NUMBER_WORLD;
 	w->peer = -1;
-	if (counts && counts->peers && peer >= 0 && (uint32_t)peer < counts->size)
+	if (r && request_is_partitioned(r)) {
+		w->number = r->number;
+		w->peer = r->world;
+	} else if (counts && counts->peers && peer >= 0 && (uint32_t)peer < counts->size)
 		w->peer = counts->peers[peer].world;
 }
 
