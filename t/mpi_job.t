@@ -301,6 +301,20 @@ step=start && ranks 2 "${run[@]}" -- "$partitioned" asleep && all_asleep 2 && st
 tell "partitions that are ready are so after a restart, and what they wait for comes"
 kill_all
 
+# A rank waits for a message on a communicator that has been freed, and another one is in a collective call. They may not
+# have come to that yet.
+job_arena waiting
+waiting="the ranks do not come to rest together .*rank 0 waits in MPI_Wait for rank 2"
+step=start && ranks 3 "${run[@]}" -- "$partitioned" waiting && await -t 60 -p $launcher -e asleep.2 2>>await.err
+for ((i = 0; i < 60; i++)); do
+	! job_checkpoint --drain-timeout 1 && grep -qE "$waiting" ckpt.err && break
+	: >ckpt.err
+done
+like "$(cat ckpt.err)" "$waiting" "a rank that waits for a partitioned message is named with the rank that is to send it"
+step="going on" && : >awake && all_in_a_round 3 && step="its end" && finish_job 3 ready
+tell "and the job goes on to its end"
+kill_all
+
 # A rank waits in MPI_Finalize until they are asked for.
 job_arena finalizing
 step=start && ranks 2 "${run[@]}" -- "$buffered" finalizing && all_asleep 2 && step=checkpoint && job_checkpoint && kill_all &&

@@ -4,7 +4,8 @@
  * made again in some. "ready" after the first round. Rounds are shown as in mpi_ranks.h; "ok" at the end, when the file "go" is there.
  *
  * With "asleep" some partitions of one message are ready, and all of another one whose receive has not been started, when all wait for the file "awake":
- * each rank shows that by a file "asleep.RANK".
+ * each rank shows that by a file "asleep.RANK". With "waiting", which is for three ranks, rank 0 waits for a message of rank 2, which sleeps so, on a
+ * communicator that has been freed, and rank 1 is in a collective call.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -135,23 +136,56 @@ static void do_round(int round)
 	finish_round(round);
 }
 
-static void sleep_in_round(int round)
+static void sleep_until_awake(void)
 {
 	char asleep[32];
-	int flag = 1;
 
 	snprintf(asleep, sizeof(asleep), "asleep.%d", rank);
-	CHECK(!MPI_Startall(BOTH, sends) && !MPI_Start(&receives[0]));
-	ready_parts(0, round, 0, 2);
-	ready_parts(1, round, 0, 1);
 	close(open(asleep, O_CREAT, 0600));
 	while (access("awake", F_OK))
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void sleep_in_round(int round)
+{
+	int flag = 1;
+
+	CHECK(!MPI_Startall(BOTH, sends) && !MPI_Start(&receives[0]));
+	ready_parts(0, round, 0, 2);
+	ready_parts(1, round, 0, 1);
+	sleep_until_awake();
 	CHECK(!MPI_Test(&sends[0], &flag, MPI_STATUS_IGNORE) && !flag);
 	CHECK(!MPI_Parrived(receives[0], 0, &flag) && !flag);
 	CHECK(!MPI_Start(&receives[1]));
 	ready_parts(0, round, 1, 2);
 	finish_round(round);
+}
+
+/* What was counted on the communicator is counted on another one when it has been freed: of the same ranks, in another order. */
+static void wait_for_sleeper(void)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	MPI_Comm comm, other;
+
+	MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+	if (rank == 0)
+		MPI_Precv_init(in, 1, 1, MPI_INT, 0, TAG, comm, MPI_INFO_NULL, &request);
+	if (rank == 2)
+		MPI_Psend_init(out, 1, 1, MPI_INT, 2, TAG, comm, MPI_INFO_NULL, &request);
+	MPI_Comm_free(&comm);
+	MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &other);
+	if (request != MPI_REQUEST_NULL)
+		CHECK(!MPI_Start(&request));
+	if (rank == 2) {
+		sleep_until_awake();
+		CHECK(!MPI_Pready(0, request));
+	}
+	if (request != MPI_REQUEST_NULL) {
+		CHECK(!MPI_Wait(&request, MPI_STATUS_IGNORE));
+		MPI_Request_free(&request);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Comm_free(&other);
 }
 
 int main(int argc, char **argv)
@@ -170,7 +204,9 @@ int main(int argc, char **argv)
 		&nobody[0]);
 	MPI_Precv_init(
 		in, 1, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &nobody[1]);
-	if (argc > 1)
+	if (argc > 1 && !strcmp(argv[1], "waiting"))
+		wait_for_sleeper();
+	else if (argc > 1)
 		sleep_in_round(0);
 	for (int round = 1; on; round++) {
 		the_round = round;
