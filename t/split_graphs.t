@@ -57,6 +57,11 @@ scenario "graphs that allocate, undisturbed" all_turns "$split/graph_memory"
 scenario "graphs that allocate, over three restarts" three_restarts "$split/graph_memory"
 scenario "graphs that allocate, with checkpoints on the way" run_on_turns "$split/graph_memory"
 
+# When memory of graphs is whose: freed behind streams, by other graphs, after updates, without their graph.
+scenario "lifetimes of graph memory, undisturbed" all_turns "$split/graph_lifetimes"
+scenario "lifetimes of graph memory, over three restarts" three_restarts "$split/graph_lifetimes"
+scenario "lifetimes of graph memory, with checkpoints on the way" run_on_turns "$split/graph_lifetimes"
+
 # refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
 refused() {
 	arena "$1"

@@ -39,18 +39,19 @@ static int save_edges(
 }
 
 static int save_node(struct cuda_state *s, struct graph_node *n,
-	const struct graph_index *index, struct graph_conditional *conditionals)
+	const struct graph_index *index, struct graph_conditional *conditionals,
+	enum graph_detail detail)
 {
 	int r = CUDA(cuGraphNodeGetType, (void *, uint32_t *))(n->real, &n->type);
 
 	if (r)
 		return cuda_failed("cuGraphNodeGetType", r);
 	n->object = graph_object(s, CUDA_GRAPH_NODE, n->real);
-	return graph_save_node(s, n, conditionals) || save_edges(s, n, index) ? -1 : 0;
+	return graph_save_node(s, n, conditionals, detail) || save_edges(s, n, index) ? -1 : 0;
 }
 
 static int save_nodes(struct cuda_state *s, struct graph_record *g, void *const *nodes,
-	size_t count, struct graph_conditional *conditionals)
+	size_t count, struct graph_conditional *conditionals, enum graph_detail detail)
 {
 	struct graph_index *index = graph_index_new(nodes, count);
 	int r = index ? 0 : -1;
@@ -59,14 +60,14 @@ static int save_nodes(struct cuda_state *s, struct graph_record *g, void *const 
 	g->nodes = r ? NULL : graph_records_alloc(s, count * sizeof(*g->nodes));
 	for (size_t i = 0; i < count && g->nodes && !r; i++) {
 		g->nodes[i].real = nodes[i];
-		r = save_node(s, &g->nodes[i], index, conditionals);
+		r = save_node(s, &g->nodes[i], index, conditionals, detail);
 	}
 	graph_index_free(index);
 	return g->nodes ? r : -1;
 }
 
-struct graph_record *graph_describe(
-	struct cuda_state *s, void *graph, struct graph_conditional *conditionals)
+struct graph_record *graph_describe(struct cuda_state *s, void *graph,
+	struct graph_conditional *conditionals, enum graph_detail detail)
 {
 	struct graph_record *g = graph_records_alloc(s, sizeof(*g));
 	void **nodes = NULL;
@@ -76,7 +77,7 @@ struct graph_record *graph_describe(
 	if (g)
 		g->object = graph_object(s, CUDA_GRAPH, graph);
 	if (!r)
-		r = save_nodes(s, g, nodes, count, conditionals);
+		r = save_nodes(s, g, nodes, count, conditionals, detail);
 	free(nodes);
 	return r ? NULL : g;
 }
@@ -134,16 +135,18 @@ static void mark_disabled(const struct graph_record *g, const struct graph_state
 	}
 }
 
-/* The graph that an executable of the same is to be made of. */
+/* The graph that an executable of the same is to be made of. What nodes of the snapshot use may be gone once
+ * there has been an update. */
 static struct graph_record *describe_snapshot(
 	struct cuda_state *s, const struct graph_state *state)
 {
-	struct graph_record *g = graph_describe(s, state->snapshot, state->conditionals),
+	struct graph_record *g = graph_describe(s, state->snapshot, state->conditionals,
+				    state->update ? GRAPH_SHAPE : GRAPH_WHOLE),
 			    *updated;
 
 	if (!g || !state->update)
 		return g;
-	updated = graph_describe(s, state->update, state->update_conditionals);
+	updated = graph_describe(s, state->update, state->update_conditionals, GRAPH_WHOLE);
 	if (!updated)
 		return NULL;
 	if (!match_nodes(updated, g))
@@ -192,8 +195,9 @@ static int save_graph(struct cuda_state *s, struct object *o)
 	saved->object = o;
 	if (o->kind == CUDA_GRAPH_EXEC && save_flags(saved))
 		return -1;
-	saved->graph = o->kind == CUDA_GRAPH ? graph_describe(s, graph, state->conditionals)
-					     : describe_snapshot(s, state);
+	saved->graph = o->kind == CUDA_GRAPH
+			       ? graph_describe(s, graph, state->conditionals, GRAPH_WHOLE)
+			       : describe_snapshot(s, state);
 	if (!saved->graph || graph_mark_origins(saved->graph, state, graph) ||
 		graph_find_contexts(s, saved->graph))
 		return -1;

@@ -264,13 +264,13 @@ static int inner_alloc(struct cuda_state *s, struct graph_node *n, uint64_t coun
 }
 
 static int save_inner(struct cuda_state *s, const struct graph_node *n, uint64_t i, void *graph,
-	struct graph_conditional *conditionals)
+	struct graph_conditional *conditionals, enum graph_detail detail)
 {
-	n->inner[i] = graph_describe(s, graph, conditionals);
+	n->inner[i] = graph_describe(s, graph, conditionals, detail);
 	return n->inner[i] ? 0 : -1;
 }
 
-static int save_child(struct cuda_state *s, struct graph_node *n)
+static int save_child(struct cuda_state *s, struct graph_node *n, enum graph_detail detail)
 {
 	void *graph = NULL;
 	int r = CUDA(cuGraphChildGraphNodeGetGraph, (void *, void **))(n->real, &graph);
@@ -279,12 +279,12 @@ static int save_child(struct cuda_state *s, struct graph_node *n)
 		return cuda_failed("cuGraphChildGraphNodeGetGraph", r);
 	if (inner_alloc(s, n, 1))
 		return -1;
-	return save_inner(s, n, 0, graph, NULL);
+	return save_inner(s, n, 0, graph, NULL, detail);
 }
 
 /* The driver does not tell more than its type. */
-static int save_conditional(
-	struct cuda_state *s, struct graph_node *n, struct graph_conditional *conditionals)
+static int save_conditional(struct cuda_state *s, struct graph_node *n,
+	struct graph_conditional *conditionals, enum graph_detail detail)
 {
 	struct graph_conditional *c = n->conditional = graph_conditional(conditionals, n->real);
 	int r = c && !inner_alloc(s, n, c->count) ? 0 : -1;
@@ -292,7 +292,7 @@ static int save_conditional(
 	if (!c)
 		return graph_refuse_type(n->type);
 	for (uint32_t i = 0; i < c->count && !r; i++)
-		r = save_inner(s, n, i, *graph_body(c, i), conditionals);
+		r = save_inner(s, n, i, *graph_body(c, i), conditionals, detail);
 	return r;
 }
 
@@ -312,9 +312,11 @@ int graph_refuse_type(uint32_t type)
 		what ? what : "of an unknown kind");
 }
 
-int graph_save_node(
-	struct cuda_state *s, struct graph_node *n, struct graph_conditional *conditionals)
+int graph_save_node(struct cuda_state *s, struct graph_node *n,
+	struct graph_conditional *conditionals, enum graph_detail detail)
 {
+	if (detail == GRAPH_SHAPE && n->type != GRAPH_CHILD && n->type != GRAPH_CONDITIONAL)
+		return 0;
 	switch (n->type) {
 	case GRAPH_KERNEL:
 		return save_kernel(s, n);
@@ -325,7 +327,7 @@ int graph_save_node(
 	case GRAPH_HOST:
 		return save_host(n);
 	case GRAPH_CHILD:
-		return save_child(s, n);
+		return save_child(s, n, detail);
 	case GRAPH_EMPTY:
 		return 0;
 	case GRAPH_WAIT_EVENT:
@@ -334,7 +336,7 @@ int graph_save_node(
 	case GRAPH_BATCH_MEM_OP:
 		return save_batch(s, n);
 	case GRAPH_CONDITIONAL:
-		return save_conditional(s, n, conditionals);
+		return save_conditional(s, n, conditionals, detail);
 	default:
 		return graph_refuse_type(n->type);
 	}

@@ -9,6 +9,7 @@
 #include "lower/cuda/arrays.h"
 #include "lower/cuda/cuda.h"
 #include "lower/records_alloc.h"
+#include "shared/cuda/graph.h"
 #include "shared/cuda/memory_driver.h"
 
 /* Ranges that are less than a block of the image apart are listed as one. */
@@ -288,6 +289,10 @@ static void give_pending(struct memory_state *s)
 	}
 	s->orders = NULL;
 	s->pending = 0;
+	for (struct graph_mark *m = cuda_records()->graph_marks; m; m = m->next) {
+		m->event = NULL;
+		m->order = NULL;
+	}
 }
 
 static uint64_t needed_on(const struct cuda_state *cuda, uint32_t device)

@@ -25,15 +25,20 @@ long graph_edges(
 /* The object of a kind by the driver's handle; NULL: there is none. */
 struct object *graph_object(const struct cuda_state *s, uint32_t kind, const void *real);
 
+enum graph_detail {
+	GRAPH_WHOLE,
+	GRAPH_SHAPE, /* without parameters, which nodes do not have any more, nor what they refer to */
+};
+
 /* graph_save.c: a graph of the driver's, in records; its conditional nodes are in @conditionals. NULL
  * behind agent_fail(). */
-struct graph_record *graph_describe(
-	struct cuda_state *s, void *graph, struct graph_conditional *conditionals);
+struct graph_record *graph_describe(struct cuda_state *s, void *graph,
+	struct graph_conditional *conditionals, enum graph_detail detail);
 
 /* graph_save_nodes.c: the parameters of a node whose type is known. 0, or -1 behind
  * agent_fail(), as everything here. */
-int graph_save_node(
-	struct cuda_state *s, struct graph_node *n, struct graph_conditional *conditionals);
+int graph_save_node(struct cuda_state *s, struct graph_node *n,
+	struct graph_conditional *conditionals, enum graph_detail detail);
 int graph_refuse_type(uint32_t type);
 
 /* graph_records.c: memory of the records, zeroes or a copy; NULL behind agent_fail(). */

@@ -250,6 +250,7 @@ struct cuda_state {
 	/* What nodes of graphs allocate; and the most of it, in use and in all: of each device. */
 	struct graph_memory *graph_memory;
 	uint64_t graph_memory_high[CUDA_DEVICES][2];
+	struct graph_mark *graph_marks; /* all that there are */
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

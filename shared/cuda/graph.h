@@ -53,15 +53,24 @@ struct graph_conditional {
 	void *graphs[]; /* as the program holds them; of a graph of ours: real */
 };
 
+/* How far a stream had come (stubs/cuda/graph_marks.c). Unused: with neither holders nor an order. */
+struct graph_mark {
+	struct graph_mark *next;
+	void *event;    /* the driver's, ours; NULL: it had been reached before a restart, or has gone with its context */
+	void *context;  /* real */
+	struct memory_order *order; /* of memory that waits for it; NULL */
+	uint64_t holders;           /* struct graph_memory and executables */
+};
+
 /* Memory that nodes of graphs allocate and free: an allocation of ours (stubs/cuda/graph_memory.c). */
 struct graph_memory {
 	struct graph_memory *next;
 	struct graph_allocation params;
-	uint64_t id;         /* of the struct mmu_allocation */
-	uint32_t references; /* of graphs and executables */
+	uint64_t id;         /* of the struct mmu_allocation; 0: that has gone with its context */
+	uint32_t references; /* of graphs and executables, and one while it is live */
 	uint32_t live; /* not 0: a launch has allocated it, and nothing has freed it since */
-	uint64_t launched; /* what uses it may still be running: in the order of `stream` */
-	void *stream;      /* as the program holds it */
+	uint64_t launched; /* something may still be using it, until `mark` is reached */
+	struct graph_mark *mark; /* NULL, though launched: not known */
 };
 
 /* A node of a graph that allocates or frees: an empty one for the driver. */
@@ -70,7 +79,9 @@ struct graph_memory_node {
 	void *node; /* real; of an executable: NULL */
 	struct graph_memory *memory;
 	uint64_t size;          /* that it allocates */
-	uint32_t frees, reused; /* it frees; another node that depends on it has the memory */
+	/* It frees; nothing that depends on it may have the memory: another node has it already, or
+	 * another graph had allocated it. */
+	uint32_t frees, reused;
 };
 
 /* What struct object.value of a graph, executable or not, leads to. */
@@ -100,6 +111,7 @@ struct graph_state {
 	/* Of a graph that is being captured: */
 	uint64_t capturing; /* the stream by which the program came to know it; 0: it is not */
 	struct graph_capture *captures;
+	struct graph_mark *mark; /* of an executable that has been launched: its last launch */
 };
 
 static inline struct graph_state *graph_state(const struct object *o)

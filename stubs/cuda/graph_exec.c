@@ -264,12 +264,13 @@ STUB_HIDDEN void graph_follow(
 	struct graph_state *state = graph_state(o);
 	int is_update = index == INDEX_cuGraphExecUpdate || index == INDEX_cuGraphExecUpdate_v2;
 
+	/* Also where the executable cannot be restored. */
+	if (is_update && from && graph_memory_take(state, from))
+		graph_lose(o, GRAPH_NO_UPDATE);
 	if (!state->snapshot)
 		return;
 	if (is_update ? exchange_parameters(state, words, from)
 		      : change_node(state, index, words))
-		graph_lose(o, GRAPH_NO_UPDATE);
-	if (is_update && from && graph_memory_take(state, from))
 		graph_lose(o, GRAPH_NO_UPDATE);
 	if (from && from->flags & CUDA_OBJECT_LOST)
 		graph_lose(o, graph_state(from)->reason);

@@ -18,6 +18,7 @@
 #define RELAXED         2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
 #define SET             1 /* CU_STREAM_SET_CAPTURE_DEPENDENCIES */
 #define ACTIVE          1 /* CU_STREAM_CAPTURE_STATUS_ACTIVE */
+#define INVALIDATED     2 /* CU_STREAM_CAPTURE_STATUS_INVALIDATED */
 
 /* CUgraphMem_attribute */
 enum { USED, USED_HIGH, RESERVED, RESERVED_HIGH };
@@ -29,7 +30,7 @@ static uint64_t sum(uint32_t device, int attribute)
 	uint64_t bytes = 0;
 
 	for (const struct graph_memory *m = CUDA_STATE->graph_memory; m; m = m->next)
-		if (m->params.device == device && (attribute == RESERVED || m->live))
+		if (m->id && m->params.device == device && (attribute == RESERVED || m->live))
 			bytes += m->params.size;
 	return bytes;
 }
@@ -73,7 +74,11 @@ static int new_memory(const struct graph_allocation *p, struct graph_memory **me
 	struct memory_state *s = m ? memory_lock(1) : NULL;
 	struct mmu_allocation *a = NULL;
 	uint64_t mask;
-	int r = s ? memory_new(s, p->device, p->size, current_context(), &a)
+	int r;
+
+	if (s && s->pending)
+		memory_collect(s, 0);
+	r = s ? memory_new(s, p->device, p->size, current_context(), &a)
 		  : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!r) {
@@ -102,33 +107,52 @@ static int new_memory(const struct graph_allocation *p, struct graph_memory **me
 	return 0;
 }
 
+static int is_there(const struct memory_state *s, const struct graph_memory *m)
+{
+	const struct mmu_allocation *a = mmu_find(&s->mmu, m->params.address);
+
+	return a && a->id == m->id;
+}
+
+/* With a reference, which the caller drops; NULL: there is none. */
 static struct graph_memory *find_memory(uint64_t address)
 {
 	uint64_t mask = state_lock();
 	struct graph_memory *m = CUDA_STATE->graph_memory;
 
-	while (m && m->params.address != address)
+	while (m && (!m->id || m->params.address != address))
 		m = m->next;
+	if (m)
+		m->references++;
 	state_unlock(mask);
 	return m;
 }
 
-/* The memory of @m as other memory of the program's, or given back: it may be gone with its context. */
+/* Give the memory of @m back: at once, or when what may be using it has come to an end. */
 static void leave_memory(const struct graph_memory *m)
 {
 	struct memory_state *s = memory_lock(0);
-	struct mmu_allocation *a = s ? mmu_find(&s->mmu, m->params.address) : NULL;
-	int is_ours = a && a->id == m->id;
+	struct mmu_allocation *a = s && m->id && is_there(s, m) ? mmu_find(&s->mmu, m->params.address) : NULL;
+	int r = 0;
 
-	if (is_ours)
+	if (a)
 		a->flags &= ~MEMORY_OF_GRAPH;
-	if (is_ours && !m->live && !m->launched)
+	if (a && m->mark && m->mark->event) {
+		a->state = MMU_PENDING;
+		r = memory_give_behind(s, a, m->mark);
+		if (r)
+			a->state = MMU_LIVE;
+		else
+			memory_collect(s, 0);
+	} else if (a && m->launched && !m->mark) {
+		r = -1;
+	} else if (a) {
 		memory_give(s, a);
+	}
 	if (s)
 		memory_unlock(s);
-	if (is_ours && !m->live && m->launched)
-		memory_free_behind(
-			m->params.address, m->stream); /* what cannot be freed now stays */
+	if (r)
+		memory_free(m->params.address); /* waits; what cannot be freed now stays */
 }
 
 static void drop_memory(struct graph_memory *m)
@@ -145,19 +169,125 @@ static void drop_memory(struct graph_memory *m)
 	if (!last)
 		return;
 	leave_memory(m);
+	graph_mark_release(m->mark, cuda_call_down);
 	block_free(m, sizeof(*m));
+}
+
+static void set_mark(struct graph_memory *m, struct graph_mark *mark, driver_call *call)
+{
+	struct graph_mark *old = m->mark;
+	uint64_t mask;
+
+	if (mark && mark == old)
+		return;
+	if (mark)
+		graph_mark_hold(mark);
+	mask = state_lock();
+	old = m->mark;
+	m->mark = mark;
+	m->launched = 1;
+	state_unlock(mask);
+	graph_mark_release(old, call);
+}
+
+/* ---- freed by the program ---- */
+
+/* Until nothing uses memory of the context that has it. */
+static int wait_for_users(const struct graph_memory *m)
+{
+	struct memory_state *s = memory_lock(0);
+	const struct mmu_allocation *a = s ? mmu_find(&s->mmu, m->params.address) : NULL;
+	void *context = a ? a->context : NULL;
+
+	if (s)
+		memory_unlock(s);
+	return memory_synchronise(context);
+}
+
+/* The caller has a reference of its own. */
+static int end_life(struct graph_memory *m)
+{
+	uint64_t mask = state_lock();
+	int r = m->live ? 0 : CUDA_ERROR_INVALID_VALUE;
+
+	m->references -= m->live != 0;
+	m->live = 0;
+	state_unlock(mask);
+	return r;
 }
 
 STUB_HIDDEN int graph_memory_freed(uint64_t address)
 {
 	struct graph_memory *m = find_memory(address);
+	int r = m && m->live ? wait_for_users(m) : CUDA_ERROR_INVALID_VALUE;
 
-	return m && __atomic_exchange_n(&m->live, 0, __ATOMIC_ACQ_REL)
-		       ? 0
-		       : CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = end_life(m);
+	if (m)
+		drop_memory(m);
+	return r;
+}
+
+STUB_HIDDEN int graph_memory_freed_behind(uint64_t address, void *stream)
+{
+	struct graph_memory *m = find_memory(address);
+	struct graph_mark *mark = NULL;
+	int r = m && m->live ? 0 : CUDA_ERROR_INVALID_VALUE;
+
+	if (!r) {
+		mark = graph_mark_new(object_real(stream), cuda_call_down);
+		r = mark ? 0 : wait_for_users(m);
+	}
+	if (!r)
+		r = end_life(m);
+	if (!r && mark)
+		set_mark(m, mark, cuda_call_down);
+	graph_mark_release(mark, cuda_call_down);
+	if (m)
+		drop_memory(m);
+	return r;
+}
+
+/* One whose memory is no more, with a reference; NULL: there is none. */
+static struct graph_memory *take_gone(const struct memory_state *s)
+{
+	uint64_t mask = state_lock();
+	struct graph_memory *m = CUDA_STATE->graph_memory;
+
+	while (m && (!m->id || is_there(s, m)))
+		m = m->next;
+	if (m) {
+		m->references += !m->live;
+		m->live = 0;
+		m->id = 0;
+	}
+	state_unlock(mask);
+	return m;
+}
+
+STUB_HIDDEN void graph_memory_context_gone(void)
+{
+	struct graph_memory *m = NULL;
+	struct memory_state *s;
+
+	do {
+		s = memory_lock(0);
+		m = s ? take_gone(s) : NULL;
+		if (s)
+			memory_unlock(s);
+		if (m)
+			drop_memory(m);
+	} while (m);
 }
 
 /* ---- nodes ---- */
+
+static int allocates(const struct graph_memory_node *list, const struct graph_memory *m)
+{
+	while (list && (list->frees || list->memory != m))
+		list = list->next;
+	return list != NULL;
+}
 
 static int add_to(
 	struct graph_state *state, void *node, struct graph_memory *m, uint64_t size, int frees)
@@ -167,8 +297,11 @@ static int add_to(
 
 	if (!n)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*n = (struct graph_memory_node){
-		.node = node, .memory = m, .size = size, .frees = frees};
+	*n = (struct graph_memory_node){.node = node,
+		.memory = m,
+		.size = size,
+		.frees = frees,
+		.reused = frees && node && !allocates(state->memory_nodes, m)};
 	mask = state_lock();
 	n->next = state->memory_nodes;
 	__atomic_store_n(&state->memory_nodes, n, __ATOMIC_RELEASE);
@@ -178,7 +311,10 @@ static int add_to(
 
 static void refer(struct graph_memory *m)
 {
-	__atomic_add_fetch(&m->references, 1, __ATOMIC_RELAXED);
+	uint64_t mask = state_lock();
+
+	m->references++;
+	state_unlock(mask);
 }
 
 static void free_node(struct graph_memory_node *n)
@@ -187,14 +323,20 @@ static void free_node(struct graph_memory_node *n)
 	block_free(n, sizeof(*n));
 }
 
-STUB_HIDDEN void graph_memory_gone(struct graph_state *state)
+static void free_nodes(struct graph_memory_node *list)
 {
 	struct graph_memory_node *n;
 
-	while ((n = state->memory_nodes)) {
-		state->memory_nodes = n->next;
+	while ((n = list)) {
+		list = n->next;
 		free_node(n);
 	}
+}
+
+STUB_HIDDEN void graph_memory_gone(struct graph_state *state)
+{
+	free_nodes(state->memory_nodes);
+	graph_mark_release(state->mark, cuda_call_down);
 }
 
 STUB_HIDDEN void graph_memory_node_gone(struct object *graph, const void *node)
@@ -281,19 +423,31 @@ static int add_before(struct before *b, void *node)
 	return 0;
 }
 
-static struct graph_memory *take_freed(
-	struct graph_state *state, const void *node, const struct graph_allocation *p)
-{
-	for (struct graph_memory_node *n = state->memory_nodes; n; n = n->next) {
-		struct graph_memory *m = n->memory;
+/* Nodes of a graph whose memory would do. */
+struct freed {
+	struct graph_memory_node *nodes[NODES_BEFORE];
+	size_t count;
+};
 
-		if (n->node != node || !n->frees || n->reused || m->params.size < p->size ||
-			m->params.device != p->device)
-			continue;
-		n->reused = 1;
-		refer(m);
-		return m;
-	}
+static void find_freed(
+	struct freed *f, const struct graph_state *state, const struct graph_allocation *p)
+{
+	f->count = 0;
+	for (struct graph_memory_node *n = state->memory_nodes; n && f->count < NODES_BEFORE;
+		n = n->next)
+		if (n->frees && !n->reused && n->memory->params.size >= p->size &&
+			n->memory->params.device == p->device)
+			f->nodes[f->count++] = n;
+}
+
+static struct graph_memory *take_freed(const struct freed *f, const void *node)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->nodes[i]->node == node) {
+			f->nodes[i]->reused = 1;
+			refer(f->nodes[i]->memory);
+			return f->nodes[i]->memory;
+		}
 	return NULL;
 }
 
@@ -304,18 +458,18 @@ static struct graph_memory *freed_before(struct object *graph, void *const *depe
 {
 	struct graph_memory *m = NULL;
 	struct before b;
+	struct freed f;
 	int full = 0;
 
 	b.count = 0;
-	if (!graph_state(graph)->memory_nodes)
-		return NULL;
-	for (size_t i = 0; i < count && !full; i++)
+	find_freed(&f, graph_state(graph), p);
+	for (size_t i = 0; i < count && f.count && !full; i++)
 		full = add_before(&b, object_real(dependencies[i]));
 	for (size_t i = 0; i < b.count && !m && !full; i++) {
 		void *list[NODES_BEFORE] = {NULL};
 		size_t n = NODES_BEFORE;
 
-		m = take_freed(graph_state(graph), b.nodes[i], p);
+		m = take_freed(&f, b.nodes[i]);
 		if (m || DOWN(cuGraphNodeGetDependencies, WORD(b.nodes[i]), WORD(list),
 				 WORD(&n)))
 			break;
@@ -353,9 +507,11 @@ STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependenci
 {
 	struct graph_memory *m = find_memory(address);
 
-	if (!node || !m)
+	if (!node || !m) {
+		if (m)
+			drop_memory(m);
 		return CUDA_ERROR_INVALID_VALUE;
-	refer(m);
+	}
 	return add_node(node, graph, dependencies, edges, count, m, 0, 1);
 }
 
@@ -418,11 +574,13 @@ static int ask_capture(struct capture *c, void *stream)
 	*c = (struct capture){.stream = object_real(stream)};
 	r = DOWN(cuStreamGetCaptureInfo_v2, WORD(c->stream), WORD(&status), WORD(&id),
 		WORD(&c->graph), WORD(&c->dependencies), WORD(&c->count));
+	if (!r && status == INVALIDATED)
+		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (r || status != ACTIVE)
 		return r ? r : CUDA_ERROR_INVALID_VALUE;
 	c->whole = object_find(CUDA_GRAPH, c->graph);
 	if (c->whole)
-		return 0;
+		return may_have(c->whole) ? 0 : CUDA_ERROR_NOT_SUPPORTED;
 	c->whole = graph_object(c->graph);
 	if (!c->whole)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -489,10 +647,10 @@ int graph_capture_free(uint64_t address, void *stream)
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = ask_capture(&c, stream);
-	if (r)
-		return r;
-	refer(m);
-	return capture_node(&c, m, 0, 1);
+	if (!r)
+		return capture_node(&c, m, 0, 1);
+	drop_memory(m);
+	return r;
 }
 
 /* ---- executable graphs ---- */
@@ -509,13 +667,20 @@ STUB_HIDDEN int graph_memory_is_held(const struct object *graph)
 
 STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object *graph)
 {
-	for (const struct graph_memory_node *n = graph_state(graph)->memory_nodes; n;
-		n = n->next) {
-		if (add_to(state, NULL, n->memory, n->size, n->frees))
-			return -1;
+	struct graph_memory_node *before = state->memory_nodes, **end = &state->memory_nodes;
+	const struct graph_memory_node *n = graph_state(graph)->memory_nodes;
+
+	state->memory_nodes = NULL;
+	for (; n && !add_to(state, NULL, n->memory, n->size, n->frees); n = n->next)
 		refer(n->memory);
+	if (!n) {
+		free_nodes(before);
+		return 0;
 	}
-	return 0;
+	while (*end)
+		end = &(*end)->next;
+	*end = before;
+	return -1;
 }
 
 /* Without a free in between, memory cannot be allocated twice. */
@@ -527,37 +692,86 @@ static int may_launch(const struct graph_memory_node *list)
 	return 1;
 }
 
+static void begin_life(struct graph_memory *m)
+{
+	m->references += m->id && !m->live;
+	m->live += m->id != 0;
+}
+
+/* The list has another reference. */
+static void end_one_life(struct graph_memory *m)
+{
+	m->references -= m->live == 1;
+	m->live -= m->live != 0;
+}
+
 /* Several nodes may have had the memory one after the other. */
-static void launched(struct graph_memory_node *list, void *stream, int auto_free)
+static void launched(const struct graph_memory_node *list, int auto_free)
 {
 	uint64_t mask = state_lock();
 
-	for (struct graph_memory_node *n = list; n; n = n->next) {
-		n->memory->launched = 1;
-		n->memory->stream = stream;
-		if (!n->frees && auto_free)
-			n->memory->live = 0;
-	}
-	for (struct graph_memory_node *n = list; n; n = n->next)
-		n->memory->live += !n->frees;
-	for (struct graph_memory_node *n = list; n; n = n->next)
+	for (const struct graph_memory_node *n = list; n && auto_free; n = n->next)
+		while (!n->frees && n->memory->live)
+			end_one_life(n->memory);
+	for (const struct graph_memory_node *n = list; n; n = n->next)
+		if (!n->frees)
+			begin_life(n->memory);
+	for (const struct graph_memory_node *n = list; n; n = n->next)
 		note_high(n->memory->params.device);
-	for (struct graph_memory_node *n = list; n; n = n->next)
-		n->memory->live -= n->frees && n->memory->live;
+	for (const struct graph_memory_node *n = list; n; n = n->next)
+		if (n->frees)
+			end_one_life(n->memory);
 	state_unlock(mask);
+}
+
+static int call_behind(unsigned index, const uint64_t *words)
+{
+	typedef int call(uint64_t, uint64_t, uint64_t, uint64_t);
+
+	return ((call *)cuda_targets[index])(words[0], words[1], words[2], words[3]);
+}
+
+/* What is done with the memory elsewhere, in the order of another stream, comes before a launch. */
+static int wait_for_marks(const struct graph_state *state, const void *stream)
+{
+	const struct graph_mark *waited = state->mark;
+	int r = 0;
+
+	for (const struct graph_memory_node *n = state->memory_nodes; n && !r; n = n->next) {
+		const struct graph_mark *mark = n->memory->mark;
+
+		if (!mark || mark == state->mark || mark == waited || !mark->event)
+			continue;
+		r = call_behind(
+			INDEX_cuStreamWaitEvent, WORDS(WORD(stream), WORD(mark->event), 0));
+		waited = mark;
+	}
+	return r;
+}
+
+static void mark_launch(struct graph_state *state, void *stream)
+{
+	struct graph_mark *mark;
+
+	if (graph_mark_again(state->mark, stream, call_behind)) {
+		mark = graph_mark_new(stream, call_behind);
+		graph_mark_release(state->mark, call_behind);
+		state->mark = mark;
+	}
+	for (const struct graph_memory_node *n = state->memory_nodes; n; n = n->next)
+		set_mark(n->memory, state->mark, call_behind);
 }
 
 #define AUTO_FREE 1 /* CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH */
 
-/* @named: the stream as the program holds it. */
-static int launch_with_memory(unsigned index, const struct object *o, void *stream, void *named)
+static int launch_with_memory(unsigned index, const struct object *o, void *stream)
 {
 	int (*launch)(void *, void *) = (int (*)(void *, void *))cuda_targets[index];
 	int (*flags_of)(void *, uint64_t *) =
 		(int (*)(void *, uint64_t *))cuda_targets[INDEX_cuGraphExecGetFlags];
 	int (*capturing)(void *, int *) =
 		(int (*)(void *, int *))cuda_targets[INDEX_cuStreamIsCapturing];
-	struct graph_memory_node *list = graph_state(o)->memory_nodes;
+	struct graph_state *state = graph_state(o);
 	uint64_t flags = 0;
 	int status = 0, r = flags_of(o->real, &flags);
 
@@ -567,28 +781,31 @@ static int launch_with_memory(unsigned index, const struct object *o, void *stre
 		return r;
 	if (status)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!(flags & AUTO_FREE) && !may_launch(list))
+	if (!(flags & AUTO_FREE) && !may_launch(state->memory_nodes))
 		return CUDA_ERROR_INVALID_VALUE;
-	r = launch(o->real, stream);
+	r = wait_for_marks(state, stream);
 	if (!r)
-		launched(list, named, flags & AUTO_FREE);
-	return r;
+		r = launch(o->real, stream);
+	if (r)
+		return r;
+	launched(state->memory_nodes, flags & AUTO_FREE);
+	mark_launch(state, stream);
+	return 0;
 }
 
 /* Runs behind the crossing. */
 static int launch(unsigned index, void *executable, void *stream)
 {
 	const struct object *o = in_records_window((uintptr_t)executable) ? executable : NULL;
-	void *named = stream                         ? stream
-		      : index == INDEX_cuGraphLaunch ? STREAM_LEGACY
-						     : STREAM_PER_THREAD;
 
 	executable = object_real(executable);
 	stream = object_real(stream);
 	if (is_dead(executable) || is_dead(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (o && o->kind == CUDA_GRAPH_EXEC && graph_state(o)->memory_nodes)
-		return launch_with_memory(index, o, stream, named);
+		return launch_with_memory(index, o,
+			stream || index == INDEX_cuGraphLaunch ? stream
+							       : STREAM_PER_THREAD);
 	return ((int (*)(void *, void *))cuda_targets[index])(executable, stream);
 }
 

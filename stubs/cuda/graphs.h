@@ -68,7 +68,8 @@ STUB_HIDDEN void graph_memory_node_gone(struct object *graph, const void *node);
 STUB_HIDDEN void graph_memory_gone(struct graph_state *state);
 /* @graph, which may be NULL, allocates memory, and has an executable, which has that. */
 STUB_HIDDEN int graph_memory_is_held(const struct object *graph);
-/* The executable of @state uses the memory of @graph, too. 0 or -1. */
+/* The executable of @state uses the memory of @graph now, and no longer what it did before. 0 or -1: it
+ * still has that, too. */
 STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object *graph);
 
 /* graph_exec.c. @o has just been instantiated from @graph, which may be NULL: not known. */

@@ -228,9 +228,7 @@ int memory_device_of(void *context, int *device)
 	return r;
 }
 
-/* Wait until nothing uses memory of @context (NULL: the current one) any more, as cuMemFree
- * does. */
-static int memory_synchronise(void *context)
+int memory_synchronise(void *context)
 {
 	void *current = NULL;
 	int r = real_cuCtxGetCurrent(&current);
@@ -444,4 +442,5 @@ void memory_context_gone(void *context)
 	memory_managed_gone(s, context);
 	imports_gone(s, context);
 	memory_unlock(s);
+	graph_memory_context_gone();
 }

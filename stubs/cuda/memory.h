@@ -12,6 +12,7 @@ enum {
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
 	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
 	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 	CUDA_ERROR_UNKNOWN = 999,
 };
@@ -47,8 +48,9 @@ STUB_HIDDEN int memory_free(uint64_t address);
 
 STUB_HIDDEN int memory_is_of_graph(uint64_t address);
 
-/* The same, when what @stream has been given so far has come to an end; without waiting, where that can be told. */
-STUB_HIDDEN int memory_free_behind(uint64_t address, void *stream);
+/* Wait until nothing uses memory of @context (NULL: the current one) any more, as cuMemFree does. 0 or
+ * the driver's error. */
+STUB_HIDDEN int memory_synchronise(void *context);
 
 /* The live allocation at exactly @address, which is pending from now on; NULL: there is none.
  */
@@ -58,14 +60,37 @@ STUB_HIDDEN void memory_give(struct memory_state *s, struct mmu_allocation *allo
 
 /* In the flags of an allocation: of nodes of graphs (graph_memory.c), which have it again at their next launch. */
 #define MEMORY_OF_GRAPH (1u << 31)
-/* The program frees it: what is at exactly @address. 0 or an error. */
+/* The program frees it: what is at exactly @address; after waiting for all that may use it, or in the order
+ * of @stream. 0 or an error. */
 STUB_HIDDEN int graph_memory_freed(uint64_t address);
+STUB_HIDDEN int graph_memory_freed_behind(uint64_t address, void *stream);
+/* After all memory of a context has gone. */
+STUB_HIDDEN void graph_memory_context_gone(void);
 /* On a stream that is being captured; @device is where memory shall be. */
 STUB_HIDDEN int graph_capture_allocation(
 	uint64_t *address, size_t size, int device, void *stream);
 STUB_HIDDEN int graph_capture_free(uint64_t address, void *stream);
 
-/* pool.c. Memory that streams are done with, or all of it after waiting (@wait). */
+/* graph_marks.c: how far streams have come. @call is how the driver is called: cuda_call_down(), or another
+ * function behind the crossing. Handles are real. */
+typedef int driver_call(unsigned index, const uint64_t *words);
+struct graph_mark;
+/* Where @stream is now, with one holder. NULL: it cannot be told. */
+STUB_HIDDEN struct graph_mark *graph_mark_new(void *stream, driver_call *call);
+/* @m, which may be NULL, is where @stream is now. Not 0: it cannot be, or memory waits for it. */
+STUB_HIDDEN int graph_mark_again(
+	const struct graph_mark *m, const void *stream, driver_call *call);
+STUB_HIDDEN void graph_mark_hold(struct graph_mark *m);
+STUB_HIDDEN void graph_mark_release(struct graph_mark *m, driver_call *call);
+/* No memory waits for the mark with @event any more. 1: it still needs the event; 0: there is none that does. */
+STUB_HIDDEN int graph_mark_keeps(void *event);
+/* Events have gone with @context. */
+STUB_HIDDEN void graph_marks_gone(const void *context);
+
+/* pool.c. What was claimed is free when @mark, which has an event, is reached. 0 or an error. */
+STUB_HIDDEN int memory_give_behind(
+	struct memory_state *s, struct mmu_allocation *allocation, struct graph_mark *mark);
+/* Memory that streams are done with, or all of it after waiting (@wait). */
 STUB_HIDDEN void memory_collect(struct memory_state *s, int wait);
 /* The program has freed @allocation, which is of a pool; and then: nothing uses it any more. */
 STUB_HIDDEN void memory_unaccount(struct mmu_allocation *allocation);

@@ -6,6 +6,7 @@
  * everything, which is asked only when there is need. While a stream is being captured into a
  * graph, its allocations are nodes of the graph, which is the driver's business.
  */
+#include "shared/cuda/graph.h"
 #include "shared/raw.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
@@ -144,7 +145,8 @@ void memory_collect(struct memory_state *s, int wait)
 		if (!o->count || is_done(o))
 			give_all(s, o);
 		if (o->event && !o->count) {
-			real_cuEventDestroy_v2(o->event); /* ours */
+			if (!graph_mark_keeps(o->event))
+				real_cuEventDestroy_v2(o->event); /* ours */
 			drop_order(s, p);
 		} else {
 			p = &o->next; /* a stream will free again */
@@ -210,6 +212,23 @@ void memory_orders_gone(struct memory_state *s, void *context)
 		give_all(s, o);
 		drop_order(s, p);
 	}
+	graph_marks_gone(context);
+}
+
+int memory_give_behind(
+	struct memory_state *s, struct mmu_allocation *a, struct graph_mark *mark)
+{
+	struct memory_order *o = mark->order;
+
+	if (!o) {
+		o = make_order(s, NULL, mark->context, a->device);
+		if (!o)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		o->event = mark->event;
+		mark->order = o;
+	}
+	put_allocation(s, o, a);
+	return 0;
 }
 
 /* ---- accounts ---- */
@@ -322,7 +341,8 @@ static int allocate_in_pool(struct memory_state *s, struct memory_pool *pool, vo
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	a = take_freed(s, stream, context, pool->device, size);
 	if (a) {
-		memory_leave_pool(s, a);
+		if (a->pool)
+			memory_leave_pool(s, a);
 		mmu_revive(&s->mmu, a, size);
 	} else {
 		if (s->pending)
@@ -383,8 +403,8 @@ int body_cuMemAllocAsync(uint64_t *address, size_t size, void *stream)
 		r = device_of(stream, &device);
 	if (r)
 		return r;
-	return capturing ? graph_capture_allocation(address, size, device, stream)
-			 : pool_alloc(address, size, NULL, stream);
+	return capturing && size ? graph_capture_allocation(address, size, device, stream)
+				 : pool_alloc(address, size, NULL, stream);
 }
 
 int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, void *stream)
@@ -396,7 +416,7 @@ int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, voi
 		return r;
 	if (!p || p->imported)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!capturing)
+	if (!capturing || !size)
 		return pool_alloc(address, size, p, stream);
 	return graph_capture_allocation(address, size, p->device, stream);
 }
@@ -453,21 +473,6 @@ static int free_ours(uint64_t address, void *stream, void *context, int *r)
 	return !a;
 }
 
-int memory_free_behind(uint64_t address, void *stream)
-{
-	void *context = NULL;
-	int capturing = 0, r;
-
-	/* The stream of another thread, or one that no longer exists: there is none to ask. */
-	if (stream == STREAM_PER_THREAD || is_dead(object_real(stream)))
-		return memory_free(address);
-	r = stream == STREAM_LEGACY ? real_cuCtxGetCurrent(&context)
-				    : real_cuStreamGetCtx(stream, &context);
-	if (r || !context || ask_capturing(stream, &capturing) || capturing)
-		return memory_free(address);
-	return free_ours(address, stream, context, &r) ? CUDA_ERROR_NOT_FOUND : r;
-}
-
 int body_cuMemFreeAsync(uint64_t address, void *stream)
 {
 	void *context = NULL;
@@ -488,7 +493,7 @@ int body_cuMemFreeAsync(uint64_t address, void *stream)
 	if (capturing)
 		return graph_capture_free(address, stream);
 	if (memory_is_of_graph(address))
-		return graph_memory_freed(address);
+		return graph_memory_freed_behind(address, stream);
 	if (free_ours(address, stream, context, &r))
 		return CUDA_ERROR_INVALID_VALUE;
 	return r;
