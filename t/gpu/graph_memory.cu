@@ -26,6 +26,14 @@ __global__ void step(uint32_t *a, uint32_t by, uint32_t plus)
 	a[i] = a[i] * by + plus + i;
 }
 
+__global__ void spin(long cycles)
+{
+	long start = clock64();
+
+	while (clock64() - start < cycles)
+		;
+}
+
 __global__ void add(uint32_t *to, const uint32_t *from)
 {
 	uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -244,6 +252,135 @@ static void leave(void)
 	fact("survives", word(survivor) == 11);
 }
 
+static cudaGraph_t allocating(uint32_t value, int frees, uint32_t **address)
+{
+	cudaGraphNode_t node;
+	cudaGraph_t graph;
+
+	OK(cudaGraphCreate(&graph, 0));
+	node = allocate(graph, NULL, address);
+	node = set(graph, node, *address, value);
+	if (frees)
+		OK(cudaGraphAddMemFreeNode(&node, graph, &node, 1, *address));
+	return graph;
+}
+
+/* Updates, and nodes that are removed. */
+static void change(void)
+{
+	cudaGraphExecUpdateResultInfo info;
+	uint32_t *one, *two, *three;
+	cudaGraph_t before = allocating(1, 1, &one), after = allocating(2, 1, &two), other;
+	cudaGraphNode_t node, nodes[3];
+	cudaGraphExec_t exec;
+	size_t count = 3;
+
+	memset(&info, 0, sizeof(info));
+	OK(cudaGraphInstantiate(&exec, before, 0));
+	fact("update", cudaGraphExecUpdate(exec, after, &info));
+	fact("update-result", info.result);
+	fact("update-of-itself", cudaGraphExecUpdate(exec, before, &info));
+	fact("launch-after-updates", cudaGraphLaunch(exec, stream));
+	OK(cudaStreamSynchronize(stream));
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(before));
+	OK(cudaGraphDestroy(after));
+
+	other = allocating(3, 1, &three);
+	OK(cudaGraphGetNodes(other, nodes, &count));
+	fact("destroy-free-node", cudaGraphDestroyNode(nodes[2]));
+	OK(cudaGraphDestroy(other));
+
+	OK(cudaGraphCreate(&other, 0));
+	node = allocate(other, NULL, &three);
+	fact("destroy-allocation-node", cudaGraphDestroyNode(node));
+	OK(cudaGraphDestroy(other));
+}
+
+/* Memory that one graph allocates and another one frees; of the second, what it allocates then. */
+static void hand_over(void)
+{
+	uint32_t *memory, *own;
+	cudaGraph_t graph = allocating(1, 0, &memory), other;
+	cudaGraphNode_t frees, node;
+	cudaGraphExec_t exec, other_exec;
+
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaGraphCreate(&other, 0));
+	fact("free-of-another's", cudaGraphAddMemFreeNode(&frees, other, NULL, 0, memory));
+	node = allocate(other, &frees, &own);
+	fact("another's-used-again", own == memory);
+	node = set(other, node, own, 2);
+	OK(cudaGraphAddMemFreeNode(&node, other, &node, 1, own));
+	OK(cudaGraphInstantiate(&other_exec, other, 0));
+	for (int i = 0; i < 2; i++) {
+		OK(cudaGraphLaunch(exec, stream));
+		fact(i ? "free-then-allocate-again" : "free-then-allocate", cudaGraphLaunch(other_exec, stream));
+		OK(cudaStreamSynchronize(stream));
+	}
+	OK(cudaGraphExecDestroy(other_exec));
+	OK(cudaGraphDestroy(other));
+
+	/* What is left outlives its graph. */
+	cudaGraphLaunch(exec, stream);
+	OK(cudaStreamSynchronize(stream));
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(graph));
+	OK(cudaGraphCreate(&other, 0));
+	fact("free-node-of-survivor", cudaGraphAddMemFreeNode(&node, other, NULL, 0, memory));
+	OK(cudaGraphInstantiate(&exec, other, 0));
+	fact("free-survivor", cudaGraphLaunch(exec, stream));
+	OK(cudaStreamSynchronize(stream));
+	fact("survivor-freed-twice", cudaFree(memory));
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(other));
+}
+
+/* What waits, and what a capture does not allow. */
+static void wait_and_capture(void)
+{
+	uint32_t *memory;
+	cudaGraph_t graph = allocating(1, 0, &memory), captured = NULL;
+	cudaGraphExec_t exec;
+	cudaStream_t busy;
+	void *nothing = stream;
+
+	OK(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
+	OK(cudaGraphInstantiate(&exec, graph, 0));
+	OK(cudaGraphLaunch(exec, stream));
+	OK(cudaStreamSynchronize(stream));
+	spin<<<1, 1, 0, busy>>>(1l << 28);
+	fact("free-beside-busy-stream", cudaFree(memory));
+	fact("busy-stream-after-free", cudaStreamQuery(busy));
+	OK(cudaStreamSynchronize(busy));
+	OK(cudaGraphLaunch(exec, stream));
+	fact("freed-before-the-end", cudaFree(memory));
+	OK(cudaGraphLaunch(exec, busy));
+	OK(cudaFreeAsync(memory, busy));
+	OK(cudaStreamSynchronize(busy));
+
+	OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+	fact("destroy-executable-in-capture", cudaGraphExecDestroy(exec));
+	fact("end-of-that-capture", cudaStreamEndCapture(stream, &captured));
+	if (captured)
+		OK(cudaGraphDestroy(captured));
+	OK(cudaGraphDestroy(graph));
+
+	captured = NULL;
+	OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+	fact("0-bytes-in-capture", cudaMallocAsync(&nothing, 0, stream));
+	fact("0-bytes-at-0", nothing == NULL);
+	fact("end-with-0-bytes", cudaStreamEndCapture(stream, &captured));
+	if (captured) {
+		size_t count = 0;
+
+		OK(cudaGraphGetNodes(captured, NULL, &count));
+		fact("nodes-with-0-bytes", count);
+		OK(cudaGraphDestroy(captured));
+	}
+	OK(cudaStreamDestroy(busy));
+}
+
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 100;
@@ -256,6 +393,9 @@ int main(int argc, char **argv)
 	capture();
 	empty_in_capture();
 	leave();
+	change();
+	hand_over();
+	wait_and_capture();
 	OK(cudaDeviceGraphMemTrim(0));
 	printf("ready\n");
 	fflush(stdout);

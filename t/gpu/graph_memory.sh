@@ -1,10 +1,11 @@
 #!/bin/bash
 # Graphs that allocate memory, on a real GPU: what the driver does with them natively and under trecr-run, side by
 # side, and whether a program with such graphs says the same over two restarts. Prints a table last; 150 s at most.
+# Ends with 1 where something differs, or did not work.
 #
 #	t/gpu/graph_memory.sh [BUILD]		BUILD: where trecr was built, else build/
-if [ -z "$WITHIN_LIMIT" ]; then WITHIN_LIMIT=1 exec timeout -k 5 145 "$0" "$@"; fi
-top=$(cd "${0%/*}/../.." && pwd)
+if [ -z "$WITHIN_LIMIT" ]; then WITHIN_LIMIT=1 exec timeout -k 5 145 bash "$0" "$@"; fi
+top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${1:-$top/build}" && pwd) || exit
 rounds=${ROUNDS:-3000}
 work=$(mktemp -d)
@@ -13,7 +14,9 @@ trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit
 
 table=()
+failed=0
 row() { # WHAT RESULT
+	[[ $2 == "status 0"* && $2 != *DIFFERS* ]] || failed=1
 	table+=("$(printf '%-28s %s' "$1" "$2")")
 	echo "... ${table[-1]}"
 }
@@ -68,7 +71,7 @@ for n in 1 2; do
 	ended 5
 	"$build/trecr-restart" -v saved >restart$n 2>&1 </dev/null &
 	pid=$!
-	within 15 grep -qs . restart$n
+	within 15 grep -Eqs '^trecr-restart: process [0-9]+ runs' restart$n || failed=1
 	perl -e 'select undef, undef, undef, 1'
 done
 ended 25
@@ -77,10 +80,12 @@ row "the last restart ended with" "status $?, says the $(same restarted)"
 echo
 printf '%s\n' "${table[@]}"
 printf '%-28s %s\n' fact "natively, under trecr-run"
-join -a 1 <(sed -n 's/^fact //p' native | sort) <(sed -n 's/^fact //p' under | sort) |
-	while read -r name one two; do
-		printf '%-28s %s\n' "$name" "$one $two$([ "$one" = "$two" ] || echo '   DIFFERS')"
-	done
+while read -r name one two; do
+	differs=
+	[ "$one" = "$two" ] || { differs="   DIFFERS"; failed=1; }
+	printf '%-28s %s\n' "$name" "$one $two$differs"
+done < <(join -a 1 -a 2 -o 0,1.2,2.2 -e none <(sed -n 's/^fact //p' native | sort) <(sed -n 's/^fact //p' under | sort))
 for f in native.err under.err restarted.err ckpt1 ckpt2 restart1 restart2; do
 	[ ! -s $f ] || tail -n 2 $f | sed "s/^/$f: /"
 done
+exit $failed
