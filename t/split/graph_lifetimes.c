@@ -16,7 +16,7 @@
 #define ROUNDS 3
 
 #define INVALID_VALUE     1
-#define NOT_READY         600
+#define NOT_SUPPORTED     801
 #define STREAM_PER_THREAD ((void *)2)
 
 /* CUgraphMem_attribute */
@@ -189,9 +189,7 @@ static void check_freed_behind(size_t size)
 	let_go(streams[1]);
 }
 
-/* Its address tells who waits. */
-static int freed_late;
-
+/* Goes on for a while after @returns; @data: where that it has ended is noted, or NULL. */
 static void tell_order(void *data)
 {
 	time_t end = time(NULL) + 20;
@@ -201,8 +199,8 @@ static void tell_order(void *data)
 	for (int i = 0; i < 20000; i++)
 		sched_yield();
 	too_early = host_done != 0;
-	if (data == &freed_late)
-		host_done = 1;
+	if (data)
+		*(atomic_int *)data = 1;
 }
 
 /* cuMemFree waits for all streams. */
@@ -213,7 +211,7 @@ static void check_free_waits(void)
 
 	OK(cuGraphLaunch(executable, streams[0]));
 	returns = host_done = 0;
-	OK(cuLaunchHostFunc(streams[1], tell_order, &freed_late));
+	OK(cuLaunchHostFunc(streams[1], tell_order, &host_done));
 	returns = 1;
 	OK(cuMemFree_v2(address));
 	CHECK(host_done, "turn %u: cuMemFree has not waited", turn);
@@ -456,6 +454,36 @@ static void end_in_capture(void)
 	OK(cuStreamSynchronize(streams[1]));
 }
 
+/* CUgraphNodeParams of a conditional node */
+struct conditional_params {
+	int node_type, reserved[3];
+	uint64_t handle;
+	int type;
+	unsigned count;
+	void **graphs, *context;
+	char rest[208];
+};
+
+/* Graphs inside others cannot have such nodes. */
+static void capture_in_body(void)
+{
+	struct conditional_params p = {.node_type = GRAPH_CONDITIONAL, .count = 1};
+	CUdeviceptr address;
+	void *graph, *node;
+
+	OK(cuGraphCreate(&graph, 0));
+	p.context = context;
+	OK(cuGraphConditionalHandleCreate(&p.handle, graph, context, 0, 1));
+	OK(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &p));
+	OK(cuStreamBeginCaptureToGraph(streams[0], p.graphs[0], NULL, NULL, 0, 2));
+	CHECK(cuMemAllocAsync(&address, BYTES, streams[0]) == NOT_SUPPORTED,
+		"turn %u: a body allocates", turn);
+	CHECK(cuMemFreeAsync(survivor, streams[0]) == NOT_SUPPORTED, "turn %u: a body frees",
+		turn);
+	OK(cuStreamEndCapture(streams[0], &node));
+	OK(cuGraphDestroy(graph));
+}
+
 /* What a context had goes with it, and is nobody's. */
 static void end_of_context(void)
 {
@@ -498,6 +526,7 @@ static void take_turn(void)
 	end_of_context();
 	turn++;
 	make_survivor();
+	capture_in_body();
 }
 
 int main(void)
