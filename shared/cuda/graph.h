@@ -56,8 +56,8 @@ struct graph_conditional {
 /* How far a stream had come (stubs/cuda/graph_marks.c). Unused: with neither holders nor an order. */
 struct graph_mark {
 	struct graph_mark *next;
-	void *event;    /* the driver's, ours; NULL: it had been reached before a restart, or has gone with its context */
-	void *context;  /* real */
+	void *event; /* the driver's, ours; NULL: it had been reached before a restart, or has gone with its context */
+	void *context;              /* real */
 	struct memory_order *order; /* of memory that waits for it; NULL */
 	uint64_t holders;           /* struct graph_memory and executables */
 };
@@ -66,10 +66,10 @@ struct graph_mark {
 struct graph_memory {
 	struct graph_memory *next;
 	struct graph_allocation params;
-	uint64_t id;         /* of the struct mmu_allocation; 0: that has gone with its context */
+	uint64_t id; /* of the struct mmu_allocation; 0: that has gone with its context */
 	uint32_t references; /* of graphs and executables, and one while it is live */
 	uint32_t live; /* not 0: a launch has allocated it, and nothing has freed it since */
-	uint64_t launched; /* something may still be using it, until `mark` is reached */
+	uint64_t launched;       /* something may still be using it, until `mark` is reached */
 	struct graph_mark *mark; /* NULL, though launched: not known */
 };
 
@@ -78,7 +78,7 @@ struct graph_memory_node {
 	struct graph_memory_node *next;
 	void *node; /* real; of an executable: NULL */
 	struct graph_memory *memory;
-	uint64_t size;          /* that it allocates */
+	uint64_t size; /* that it allocates */
 	/* It frees; nothing that depends on it may have the memory: another node has it already, or
 	 * another graph had allocated it. */
 	uint32_t frees, reused;

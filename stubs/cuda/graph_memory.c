@@ -79,7 +79,7 @@ static int new_memory(const struct graph_allocation *p, struct graph_memory **me
 	if (s && s->pending)
 		memory_collect(s, 0);
 	r = s ? memory_new(s, p->device, p->size, current_context(), &a)
-		  : CUDA_ERROR_OUT_OF_MEMORY;
+	      : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!r) {
 		a->flags = MEMORY_OF_GRAPH;
@@ -132,7 +132,8 @@ static struct graph_memory *find_memory(uint64_t address)
 static void leave_memory(const struct graph_memory *m)
 {
 	struct memory_state *s = memory_lock(0);
-	struct mmu_allocation *a = s && m->id && is_there(s, m) ? mmu_find(&s->mmu, m->params.address) : NULL;
+	struct mmu_allocation *a =
+		s && m->id && is_there(s, m) ? mmu_find(&s->mmu, m->params.address) : NULL;
 	int r = 0;
 
 	if (a)
@@ -804,8 +805,7 @@ static int launch(unsigned index, void *executable, void *stream)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (o && o->kind == CUDA_GRAPH_EXEC && graph_state(o)->memory_nodes)
 		return launch_with_memory(index, o,
-			stream || index == INDEX_cuGraphLaunch ? stream
-							       : STREAM_PER_THREAD);
+			stream || index == INDEX_cuGraphLaunch ? stream : STREAM_PER_THREAD);
 	return ((int (*)(void *, void *))cuda_targets[index])(executable, stream);
 }
 
