@@ -454,6 +454,55 @@ static void end_in_capture(void)
 	OK(cuStreamSynchronize(streams[1]));
 }
 
+static size_t free_bytes(void)
+{
+	size_t free = 0, total;
+
+	OK(cuMemGetInfo_v2(&free, &total));
+	return free;
+}
+
+/* The stream of the last launch went with its context: nothing of the launch is under way. */
+static void end_of_stream_context(void)
+{
+	size_t before = free_bytes();
+	CUdeviceptr address;
+	void *executable = make_executable(LARGE, 1, 1, &address), *other, *stream;
+
+	OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuStreamCreate(&stream, 1));
+	OK(cuGraphLaunch(executable, stream));
+	OK(cuCtxDestroy_v2(other));
+	OK(cuCtxSetCurrent(context));
+	OK(cuGraphExecDestroy(executable));
+	CHECK(free_bytes() == before, "turn %u: %zu bytes are free, not %zu", turn,
+		free_bytes(), before);
+}
+
+/* Of two that one launch had, one is given back before the other. */
+static void end_one_by_one(void)
+{
+	size_t before = free_bytes();
+	CUdeviceptr first, second, other;
+	void *graph, *executable, *node;
+
+	OK(cuGraphCreate(&graph, 0));
+	node = add_allocation(graph, NULL, LARGE, &first);
+	node = add_allocation(graph, node, LARGE, &second);
+	add_free(graph, node, first);
+	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	OK(cuGraphDestroy(graph));
+	hold(streams[1]);
+	OK(cuGraphLaunch(executable, streams[1]));
+	OK(cuGraphExecDestroy(executable));
+	let_go(streams[1]);
+	OK(cuMemAllocAsync(&other, 2 * LARGE, streams[0]));
+	OK(cuMemFree_v2(other));
+	OK(cuMemFree_v2(second));
+	CHECK(free_bytes() == before, "turn %u: %zu bytes are free, not %zu", turn,
+		free_bytes(), before);
+}
+
 /* CUgraphNodeParams of a conditional node */
 struct conditional_params {
 	int node_type, reserved[3];
@@ -524,6 +573,8 @@ static void take_turn(void)
 	end_in_another_context();
 	end_in_capture();
 	end_of_context();
+	end_of_stream_context();
+	end_one_by_one();
 	turn++;
 	make_survivor();
 	capture_in_body();
