@@ -87,7 +87,7 @@ ptrace_refused policy ".*probably a security policy of this machine.*administrat
 if am_root && unshare -m mount -t tmpfs tmpfs /proc/sys/kernel 2>/dev/null; then
 	ptrace_refused Yama "kernel.yama.ptrace_scope is 3, .*sysctl.d" --no-attach 3
 else
-	skip "Yama: a checkpoint is refused" "only root can lay a file over /proc"
+	skip "Yama: a checkpoint is refused" "nothing can be mounted here"
 fi
 
 # What a kernel says that is older than its name tells (before Linux 5.13).

@@ -16,7 +16,7 @@
 #include "shared/address_windows.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 10
+#define CUDA_STATE_VERSION 11
 
 /* Their names for messages are in tools/inspect/gpu.c. Append only: numbers are in images. */
 enum cuda_kind {
