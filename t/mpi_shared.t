@@ -10,9 +10,10 @@ if ! am_root; then
 		exit
 fi
 
-build_programs mpi_shared
+build_programs mpi_shared mpi_shared_io
 # shellcheck disable=SC2034 # of mpi_job_lib.sh
 PROGRAM=$PWD/mpi_shared
+requests=$PWD/mpi_shared_io
 
 for count in 2 5; do
 	job_arena "$count"
@@ -75,6 +76,36 @@ for i in 1 2 3 4 5 6; do
 	kill_all
 done
 is "$bad" "" "a checkpoint is given up, and the memory freed" || explain out.* err.*
+
+# Requests of one rank read into pages that another one saves, and fills at a restart. (Before Linux 6.12 they are
+# refused.)
+kinds=("reads numbers" "timer 4")
+[ "$(printf '6.12\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 6.12 ] || {
+	skip "requests of io_uring into the part of another rank" "rings are refused before Linux 6.12"
+	kinds=()
+}
+for kind in "${kinds[@]}"; do
+	job_arena "${kind% *}"
+	begin=$(date +%s) bad=
+	# shellcheck disable=SC2086
+	ranks 2 "${run[@]}" -- "$requests" $kind && all_asleep 2 || bad=start
+	if cat out.* 2>&1 | grep -q skip; then
+		skip "requests of io_uring into the part of another rank: ${kind% *}" "no io_uring here"
+		kill_all
+		continue
+	fi
+	# It is refused where so many requests take more than seconds.
+	for i in 1 2 3 4 5 refused; do
+		[ "$bad" ] || job_checkpoint && break
+	done
+	[ $i != refused ] || bad=checkpoint
+	kill_all
+	# The timer fires while nothing runs.
+	while [ "${kind% *}" = timer ] && (($(date +%s) < begin + 6)); do pause 0.1; done
+	[ "$bad" ] || { ranks 2 trecr-restart ck && : >awake && launched_well && [ "$(cat out.*)" = $'ok\nok' ]; } || bad+=" restart"
+	is "$bad" "" "requests of io_uring into the part of another rank: ${kind% *}" || explain out.* err.*
+	kill_all
+done
 
 # Two nodes, which have no memory in common.
 job_arena nodes

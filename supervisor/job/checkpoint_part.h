@@ -13,6 +13,7 @@
  *				the place of "go" come "due" lines, and "settle" or "take": it is to look for messages
  *	drained DONE SYNCHRONOUS RANK CALL	it has looked, and has all messages or has not, synchronous sends
  *				without a receive, and what it waits for; "settle", "take" or "go" is the answer
+ *	settled			no asynchronous I/O is under way any more that changes memory and files
  *	written			all that needs it to be stopped is written
  *	stored ID JOB		complete on the disk; go: the whole is complete
  *	tried			a restart has been tried, for a program that is to be ended;
@@ -31,6 +32,7 @@
 #define PART_FROZEN  "frozen"
 #define PART_SENT    "sent"
 #define PART_DRAINED "drained"
+#define PART_SETTLED "settled"
 #define PART_WRITTEN "written"
 #define PART_STORED  "stored"
 #define PART_TRIED   "tried"

@@ -402,6 +402,9 @@ static int take_job_checkpoint(struct coordination *c, char **path)
 	coordinate_tell_all(c, PART_GO);
 	if (drain_messages(c))
 		return -1;
+	if (coordinate_await(c, PART_SETTLED, deadline))
+		return -1;
+	coordinate_tell_all(c, PART_GO);
 	if (coordinate_await(c, PART_WRITTEN, deadline))
 		return -1;
 	coordinate_tell_all(c, PART_GO);

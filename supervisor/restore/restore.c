@@ -148,7 +148,8 @@ static int advance_all(
 	return 0;
 }
 
-/* Of rings, which may be about what any of the processes has. */
+/* Of rings, which may be about what any of the processes has; and about memory that ranks of a job share in windows,
+ * which all have filled when the lower halves have begun to use MPI together. */
 static int issue_requests(struct restore *r)
 {
 	for (size_t i = 0; i < r->count && !r->o->trial; i++)
@@ -229,8 +230,8 @@ static int restore_all(struct restore *r)
 		advance_all(r, RESTORE_THREADS, new_process_threads))
 		return -1;
 	if (enter_phase(PHASE_REGISTERS) ||
-		advance_all(r, RESTORE_REGISTERS, new_process_registers) || issue_requests(r) ||
-		run_lower_halves(r))
+		advance_all(r, RESTORE_REGISTERS, new_process_registers) ||
+		run_lower_halves(r) || issue_requests(r))
 		return -1;
 	if (r->o->trial)
 		return 0;

@@ -8,6 +8,7 @@
 
 #include "lib/phase.h"
 #include "supervisor/fd_table/descriptors.h"
+#include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/memory_dump.h"
@@ -75,7 +76,8 @@ static int dump_one_table(struct checkpoint_work *w, size_t i)
 	return fd_dump_process(w->fds, d->process->pid, shares ? NULL : d->writer, limit, w->e);
 }
 
-/* Requests that are under way change files, which are looked at next. */
+/* Requests that are under way change files, which are looked at next, and memory. Both may be other members', too, who
+ * look at them when the requests of all have ended. */
 static int settle_requests(struct checkpoint_work *w)
 {
 	for (size_t i = 0; i < w->process_count; i++) {
@@ -84,7 +86,9 @@ static int settle_requests(struct checkpoint_work *w)
 		if (p->owner[IMAGE_SHARED_MEMORY] == i && dump_settle_aio(p, w->e))
 			return -1;
 	}
-	return fd_settle_rings(w->fds, w->e);
+	if (fd_settle_rings(w->fds, w->e))
+		return -1;
+	return w->request->part ? part_reached(w->request->part, PART_SETTLED, w->e) : 0;
 }
 
 /* Of a file that several ranks have open, one of them notes what becomes of it. */
