@@ -211,6 +211,16 @@ static int add_gap(struct buf *runs, struct view *v, uint32_t number,
 	return 0;
 }
 
+static int add_gaps(struct buf *runs, struct view *v, uint32_t number, const struct buf *gaps,
+	bool memory, struct err *e)
+{
+	for (size_t i = 0; i < buf_count(gaps, struct present_run); i++)
+		if (add_gap(runs, v, number, buf_at(gaps, struct present_run, i), memory, e))
+			return -1;
+	return 0;
+}
+
+/* Pages may be swapped out until they have been looked for. */
 static int save_gaps(struct fd_dump *d, struct view *v, uint32_t number, const struct buf *gaps,
 	struct err *e)
 {
@@ -218,12 +228,14 @@ static int save_gaps(struct fd_dump *d, struct view *v, uint32_t number, const s
 	struct blocks_to_write to_write = {.writer = d->job};
 	bool swapped = false, memory = fd_object_at(d, number)->o.dev == d->memory_device;
 
-	if (memory && is_swapped(v, &swapped, e))
+	if (add_gaps(&runs, v, number, gaps, memory, e) ||
+		(memory && is_swapped(v, &swapped, e)))
 		return -1;
-	for (size_t i = 0; i < buf_count(gaps, struct present_run); i++)
-		if (add_gap(&runs, v, number, buf_at(gaps, struct present_run, i),
-			    memory && !swapped, e))
+	if (swapped) {
+		runs.len = 0;
+		if (add_gaps(&runs, v, number, gaps, false, e))
 			return -1;
+	}
 	to_write.runs = runs.data;
 	to_write.run_count = buf_count(&runs, struct block_run);
 	return blocks_write(&to_write, e);

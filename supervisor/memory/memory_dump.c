@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "lib/uring_abi.h"
@@ -290,6 +291,41 @@ static void clip_to_part(
 		all->end = v->start + (to - v->offset);
 }
 
+/* Pages that have been swapped out since memory was listed are not there for mincore(2) either. No swap space that is
+ * used, none of them. */
+static int is_swapped_now(
+	const struct dump *d, const struct present_run *all, bool *swapped, struct err *e)
+{
+	struct vma_list now;
+	struct sysinfo system;
+
+	*swapped = false;
+	if (!sysinfo(&system) && system.totalswap == system.freeswap)
+		return 0;
+	if (procfs_vmas(d->process->task, &now, e))
+		return -1;
+	for (size_t i = 0; i < now.count; i++)
+		*swapped |= now.v[i].start < all->end && now.v[i].end > all->start &&
+			    now.v[i].swapped;
+	vma_list_free(&now);
+	return 0;
+}
+
+/* As find_present(), or all pages, where those that exist cannot be told. */
+static int find_pages(struct dump *d, const struct vma *v, const struct present_run *all,
+	struct buf *runs, struct err *e)
+{
+	bool unknown = all->end - all->start < WORTH_A_LOOK || !fd_dump_has_holes(d->fds, v);
+
+	if (!unknown && (find_present(d, all, runs, e) || is_swapped_now(d, all, &unknown, e)))
+		return -1;
+	if (!unknown)
+		return 0;
+	runs->len = 0;
+	buf_push(runs, struct present_run, all);
+	return 0;
+}
+
 static int add_shared_runs(
 	struct dump *d, const struct vma *v, uint64_t end, uint32_t object, struct err *e)
 {
@@ -301,9 +337,7 @@ static int add_shared_runs(
 	clip_to_part(d, v, object, &all);
 	if (all.start >= all.end)
 		return 0;
-	if (all.end - all.start < WORTH_A_LOOK || !fd_dump_has_holes(d->fds, v))
-		buf_push(&runs, struct present_run, &all);
-	else if (find_present(d, &all, &runs, e))
+	if (find_pages(d, v, &all, &runs, e))
 		return -1;
 	for (size_t i = 0; i < buf_count(&runs, struct present_run); i++) {
 		const struct present_run *run = buf_at(&runs, struct present_run, i);
