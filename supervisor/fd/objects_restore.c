@@ -174,7 +174,7 @@ int fd_make_unlinked(const struct image *job, const struct image_object *o, stru
 	int fd = -1;
 
 	if (fd_window_is_shared(name))
-		return fd_window_open(name, e);
+		return fd_window_open(name, (uid_t)o->args[1], e);
 	if (slash) {
 		cleanup_free char *dir = xasprintf("%.*s", (int)(slash + 1 - name), name);
 		cleanup_fd int in = fd_open_trusted(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

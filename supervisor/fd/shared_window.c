@@ -116,7 +116,7 @@ static int open_or_create(const char *path)
 	return fd;
 }
 
-int fd_window_open(const char *name, struct err *e)
+int fd_window_open(const char *name, uid_t owner, struct err *e)
 {
 	cleanup_free char *path = name_here(name);
 	cleanup_fd int fd = open_or_create(path);
@@ -126,7 +126,9 @@ int fd_window_open(const char *name, struct err *e)
 	if (fd < 0 || fstat(fd, &st) || fstatfs(fd, &fs))
 		return err_set(e, errno,
 			"cannot create %s, memory that ranks share in a window of MPI", path);
-	if (!S_ISREG(st.st_mode) || st.st_mode & 077 || fs.f_type != TMPFS_MAGIC)
+	/* Another user could have made it, and kept a descriptor; the program's owner may have it by now. */
+	if (!S_ISREG(st.st_mode) || st.st_mode & 077 || st.st_nlink != 1 ||
+		(st.st_uid != geteuid() && st.st_uid != owner) || fs.f_type != TMPFS_MAGIC)
 		return err_set(e, 0,
 			"cannot create %s, memory that ranks share in a window of MPI: it is "
 			"another's, or in no memory",

@@ -25,8 +25,9 @@ int fd_window_part(
  * word of letters and digits. NULL: with nobody. */
 void fd_window_share(const char *restart);
 
-/* The file that the object called @name was, of any size, perhaps filled by other ranks already; -1. */
-int fd_window_open(const char *name, struct err *e);
+/* The file that the object called @name was, of any size, perhaps filled by other ranks already, which may have given
+ * it to @owner: a descriptor, or -1 with @e filled, also where the file is anybody else's. */
+int fd_window_open(const char *name, uid_t owner, struct err *e);
 
 /* Whether fd_window_open() makes it. */
 bool fd_window_is_shared(const char *name);

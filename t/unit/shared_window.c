@@ -2,9 +2,13 @@
  * (supervisor/fd/shared_window.h). */
 #include "supervisor/fd/shared_window.h"
 
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/util.h"
 #include "shared/shared_window.h"
 #include "t/unit/tap.h"
 
@@ -43,6 +47,41 @@ static bool is_refused(int rank)
 	       strstr(e.msg, "has been overwritten");
 }
 
+/* ---- the file at a restart ---- */
+
+enum { STRANGER = 54321 };
+
+static bool opens(const char *name, uid_t owner)
+{
+	struct err e = ERR_INIT;
+	cleanup_fd int fd = fd_window_open(name, owner, &e);
+
+	return fd >= 0;
+}
+
+static void look_at_owners(void)
+{
+	cleanup_free char *name = xasprintf(SHARED_WINDOW_PREFIX "%032x", getpid());
+	cleanup_free char *path = xasprintf("%s-unit", name), *other = xasprintf("%s-2", name);
+
+	struct statfs fs;
+
+	if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS_MAGIC)
+		return;
+	fd_window_share("unit");
+	ok(opens(name, geteuid()) && opens(name, geteuid()),
+		"whoever comes first makes the file");
+	ok(!link(path, other) && !opens(name, geteuid()), "one with another name is not taken");
+	(void)unlink(other);
+	ok(!chmod(path, 0640) && !opens(name, geteuid()), "nor one that others may read");
+	(void)chmod(path, 0600);
+	if (!geteuid())
+		ok(!chown(path, STRANGER, STRANGER) && !opens(name, 0) && opens(name, STRANGER),
+			"nor another's but the owner that it is to have");
+	(void)unlink(path);
+	fd_window_share(NULL);
+}
+
 int main(void)
 {
 	make();
@@ -75,5 +114,6 @@ int main(void)
 		"files are known by their names");
 	ok(!fd_window_is_shared(SHARED_WINDOW_PREFIX "0123456789abcdef0123456789abcdef"),
 		"and are shared in the restart of a job only");
+	look_at_owners();
 	return done_testing();
 }
