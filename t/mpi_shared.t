@@ -61,6 +61,28 @@ step=start && ranks 2 "${run[@]}" -- "$PROGRAM" polling && all_asleep 2 && step=
 tell "what is put into memory that ranks share comes without a call of the rank whose memory it is"
 kill_all
 
+# Several threads of a rank put numbers of different sizes.
+job_arena threads
+step=start && start_job 2 threads && step="its end" && finish_job 2 ready
+tell "threads put into memory that ranks share, and get from it"
+kill_all
+
+# A /dev/shm that is on a disk.
+job_arena disk
+mkdir disk
+if [ "$(stat -f -c %T disk)" = tmpfs ]; then
+	skip "a /dev/shm on a disk" "the tests are in memory"
+else
+	mount --bind disk /dev/shm
+	ranks 2 "${run[@]}" -- "$requests" nothing 0 && all_asleep 2
+	like "$(trecr-ckpt -t 60 ck 2>&1)" 'MPI_Win_allocate_shared' "where /dev/shm is on a disk, a checkpoint is refused"
+	is "$(find /dev/shm -name 'trecr-window-*')" "" "and no file is left there"
+	: >awake && launched_well && [ "$(cat out.*)" = $'ok\nok' ]
+	tell "and the ranks share memory all the same"
+	kill_all
+	umount /dev/shm
+fi
+
 # At some moment of it; the ranks free the memory at once.
 bad=
 for i in 1 2 3 4 5 6; do

@@ -76,7 +76,9 @@ extern STUB_HIDDEN int real_MPI_Isend(const void *from, int count, MPI_Datatype 
 		MPI_Comm comm, int32_t *status),
 	real_MPI_Sendrecv_c(const void *from, MPI_Count count, MPI_Datatype type, int target,
 		int tag, void *to, MPI_Count room, MPI_Datatype received, int source,
-		int expected, MPI_Comm comm, int32_t *status);
+		int expected, MPI_Comm comm, int32_t *status),
+	real_MPI_Error_class(int code, int *class),
+	real_MPI_Type_size_x(MPI_Datatype type, MPI_Count *size);
 
 enum {
 	COPY_TAG = 0x4000
@@ -90,10 +92,8 @@ struct copy {
 	int type, received;
 };
 
-/* In a guarded body. A message to oneself copies between any two datatypes, and waits for nobody. */
-static int copy_typed(void *argument)
+static int send_to_oneself(const struct copy *c)
 {
-	const struct copy *c = argument;
 	const struct mpi_window *w = c->w;
 
 	if (c->count > INT_MAX || c->room > INT_MAX)
@@ -103,13 +103,51 @@ static int copy_typed(void *argument)
 		(int)c->room, c->received, w->rank, COPY_TAG, w->comm, STATUS_IGNORE);
 }
 
+static int is_too_long(int error)
+{
+	int class = 0;
+
+	return error && !real_MPI_Error_class(error, &class) && class == MPI_ERR_TRUNCATE;
+}
+
+/* To as many elements as there is room for. 0: it cannot be. */
+static int shorten(struct copy *c)
+{
+	MPI_Count each = 1, room = 1;
+
+	if (c->type != c->received && (real_MPI_Type_size_x(c->type, &each) || each <= 0 ||
+					      real_MPI_Type_size_x(c->received, &room)))
+		return 0;
+	c->count = (MPI_Count)((__int128)c->room * room / each);
+	return 1;
+}
+
+/* In a guarded body. A message to oneself copies between any two datatypes, and waits for nobody. Of two threads one
+ * would get the other's message. Where more is sent than there is room for, libraries copy the part that fits into
+ * memory that ranks share, and report no error. */
+static int copy_typed(void *argument)
+{
+	static uint32_t lock;
+	int several = are_threads(), r;
+
+	if (several)
+		raw_lock(&lock);
+	r = send_to_oneself(argument);
+	if (is_too_long(r) && shorten(argument))
+		r = send_to_oneself(argument);
+	if (several)
+		raw_unlock(&lock);
+	return r;
+}
+
 /* Whether @target's memory is this rank's, too: then it is put and got without the target, which may look at its
- * memory all the time, and make no progress in the library. Returns where @at is, or NULL. */
+ * memory all the time, and make no progress in the library. Returns where @at is, or NULL: what is
+ * wrong with it the library says. */
 static void *shared_at(const struct mpi_window *w, int target, MPI_Aint at)
 {
 	const struct mpi_window_part *part;
 
-	if (!w || !w->shared || target < 0 || target >= w->size)
+	if (!w || !w->shared || target < 0 || target >= w->size || at < 0)
 		return NULL;
 	part = &w->parts[target];
 	return (char *)w->memory + part->offset + at * part->unit;

@@ -5,9 +5,11 @@
 #include "stubs/mpi/windows_shared.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 
 #include "shared/raw.h"
 #include "shared/shared_window.h"
@@ -100,25 +102,38 @@ static void make_name(char name[SHARED_WINDOW_NAME])
 	*to = 0;
 }
 
-/* As the first rank says; an empty name: there is none. Pages that nobody touches take no memory. */
+/* In memory: what is on a disk a supervisor saves by its name, which is gone. Pages that nobody touches take no memory.
+ * Returns a descriptor, or a negative number. */
+static int make_file(const char *name, uint64_t size)
+{
+	long fd = raw(SYS_open, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	struct statfs fs;
+
+	if (raw_failed(fd))
+		return -1;
+	if (!raw_failed(raw(SYS_fstatfs, fd, &fs)) && fs.f_type == TMPFS_MAGIC &&
+		!raw_failed(raw(SYS_ftruncate, fd, size)))
+		return (int)fd;
+	raw(SYS_close, fd);
+	raw(SYS_unlink, name);
+	return -1;
+}
+
+/* As the first rank says; an empty name: there is none. */
 static int open_file(char name[SHARED_WINDOW_NAME], int rank, uint64_t size, MPI_Comm comm)
 {
-	long fd = -1;
+	int fd = -1;
 
 	raw_zero(name, SHARED_WINDOW_NAME);
 	if (!rank) {
 		make_name(name);
-		fd = raw(SYS_open, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (raw_failed(fd))
+		fd = make_file(name, size);
+		if (fd < 0)
 			raw_zero(name, SHARED_WINDOW_NAME);
-		else if (raw_failed(raw(SYS_ftruncate, fd, size))) {
-			raw(SYS_close, fd);
-			fd = -1;
-		}
 	}
 	if (real_MPI_Bcast(name, SHARED_WINDOW_NAME, BYTE, 0, comm) || !*name)
-		return (int)fd;
-	return rank ? (int)raw(SYS_open, name, O_RDWR | O_CLOEXEC, 0) : (int)fd;
+		return fd;
+	return rank ? (int)raw(SYS_open, name, O_RDWR | O_CLOEXEC, 0) : fd;
 }
 
 static int map_file(struct window_memory *m, int rank, const struct wish *wishes, MPI_Comm comm)

@@ -8,11 +8,13 @@
  *	polling		before that, rank 0 waits for what the last rank puts, and calls nothing of MPI meanwhile
  *	asleep		all sleep behind the first round, until there is a file "awake"; then they free what they share, at once
  *	freed		the same, but they have freed one before, and only children of some have it
+ *	threads		several threads of two ranks put numbers, before that
  *	registered	each rank has its part registered with CUDA, and sets bytes of it by its device, too
  */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -164,6 +166,69 @@ static void count_together(struct shared *s, int round)
 	MPI_Win_flush(target, s->window);
 	CHECK(got == target * 100000 + round * 7 + 20);
 	reach_by_requests(s, round);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* What is wrong with an operation is said, and done, as without trecr. */
+static void put_wrongly(struct shared *s)
+{
+	int sent[2] = {-5, -6}, got[2] = {-7, -8}, class = 0;
+	MPI_Request request;
+
+	MPI_Win_set_errhandler(s->window, MPI_ERRORS_RETURN);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == size - 1) {
+		MPI_Error_class(
+			MPI_Put(sent, 1, MPI_INT, 0, -1, 1, MPI_INT, s->window), &class);
+		CHECK(class == MPI_ERR_DISP);
+		/* There is room for less than is sent. */
+		CHECK(!MPI_Put(sent, 2, MPI_INT, 0, 20, 1, MPI_INT, s->window));
+		CHECK(!MPI_Rput(sent, 2, MPI_INT, 0, 22, 1, MPI_INT, s->window, &request));
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Win_flush(0, s->window);
+		CHECK(!MPI_Get(got, 1, MPI_INT, 0, 20, 2, MPI_INT, s->window));
+		MPI_Win_flush(0, s->window);
+		CHECK(got[0] == -5 && got[1] == -8);
+		for (int i = 0; i < 4; i++)
+			CHECK(s->part[0][20 + i] == (i % 2 ? 0 : -5));
+		memset(&s->part[0][20], 0, 4 * sizeof(int));
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_set_errhandler(s->window, MPI_ERRORS_ARE_FATAL);
+}
+
+/* Threads put numbers of their own, each another count of them. */
+static void *put_in_thread(void *argument)
+{
+	const struct shared *s = &apart;
+	int number = *(int *)argument, sent[8], got[8];
+
+	for (int i = 0; i < 2000; i++) {
+		for (int k = 0; k < number; k++)
+			sent[k] = number * 10000 + i;
+		MPI_Put(sent, number, MPI_INT, 0, 16 * number + 800 * (rank == 0), number,
+			MPI_INT, s->window);
+		MPI_Get(got, number, MPI_INT, 0, 16 * number + 800 * (rank == 0), number,
+			MPI_INT, s->window);
+		for (int k = 0; k < number; k++)
+			CHECK(got[k] == sent[k]);
+	}
+	return NULL;
+}
+
+static void put_by_threads(void)
+{
+	int numbers[] = {1, 3, 8};
+	pthread_t threads[3];
+
+	if (rank < 2)
+		for (int i = 0; i < 3; i++)
+			CHECK(!pthread_create(&threads[i], NULL, put_in_thread, &numbers[i]));
+	for (int i = 0; rank < 2 && i < 3; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank)
+		memset(apart.part[0], 0, WORDS * sizeof(int));
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -440,9 +505,10 @@ static void poll_memory(void)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	int on = 1;
+	int on = 1, provided = 0;
 
-	MPI_Init(&argc, &argv);
+	MPI_Init_thread(&argc, &argv,
+		strcmp(what, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	make_shared(&packed, "false");
@@ -450,6 +516,9 @@ int main(int argc, char **argv)
 	CHECK(!((unsigned long)apart.part[0] % 4096));
 	make_sparse();
 	make_child();
+	put_wrongly(&packed);
+	if (!strcmp(what, "threads") && provided == MPI_THREAD_MULTIPLE)
+		put_by_threads();
 	if (!strcmp(what, "polling"))
 		poll_memory();
 	if (!strcmp(what, "registered"))

@@ -4,6 +4,7 @@
  * "awake". Prints "ok", or "skip" where the kernel makes no such io_uring. Arguments:
  *
  *	reads FILE	one after the other, each behind many others, which take their time
+ *	nothing 0	none
  *	timer SECONDS	one that waits for a timer, which fires so long after the start, into a large
  *			part that its rank fills at a restart
  */
@@ -188,7 +189,7 @@ int main(int argc, char **argv)
 		printf("skip\n");
 		fflush(stdout);
 		show_asleep();
-	} else if (rank != 1) {
+	} else if (rank != 1 || !strcmp(argv[1], "nothing")) {
 		sleep_beside();
 	} else if (has_timer) {
 		read_timer(atoi(argv[2]), to);
