@@ -266,11 +266,13 @@ static void explain_member(const struct quiesce *r, size_t rank, struct buf *tex
 
 	buf_printf(text, "%srank %zu ", text->len ? "; " : "", rank);
 	if (!count)
-		buf_printf(text,
-			is_behind(r, m)
-				? "computes, and has not come to a collective call yet that "
-				  "others have entered"
-				: "computes");
+		buf_printf(text, is_behind(r, m)
+					 ? "computes, or waits for memory that ranks share "
+					   "(MPI_Win_sync in "
+					   "such a loop shows it), and has not come to a "
+					   "collective call "
+					   "yet that others have entered"
+					 : "computes, or waits for memory that ranks share");
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			buf_printf(text, ", ");

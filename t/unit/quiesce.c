@@ -587,6 +587,7 @@ static void test_reasons(void)
 	says(why, "rank 0 waits in MPI_Barrier", "who waits in a collective call is named");
 	says(why, "rank 1 waits in MPI_Recv for rank 2", "who waits for whom is named");
 	says(why, "rank 2 computes", "who computes is named");
+	says(why, "or waits for memory that ranks share", "and what else it may be at");
 	free(why);
 	quiesce_free(q);
 }
