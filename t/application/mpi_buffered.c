@@ -295,11 +295,11 @@ static void flush_asleep(void)
 	MPI_Comm own_comm;
 
 	MPI_Comm_dup(MPI_COMM_WORLD, &own_comm);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
 	CHECK(!attach_own(own_comm, room, 3 * LARGEST));
 	MPI_Error_class(attach_own(own_comm, room, 3 * LARGEST), &class);
 	CHECK(class == MPI_ERR_BUFFER);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_set_errhandler(own_comm, MPI_ERRORS_ARE_FATAL);
 	/* That of the process is another one. */
 	CHECK(!MPI_Buffer_attach(message, 1000));
 	CHECK(!MPI_Buffer_detach(&was, &its) && was == message && its == 1000);
