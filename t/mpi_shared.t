@@ -91,7 +91,7 @@ for i in 1 2 3 4 5 6; do
 	trecr-ckpt -t 30 ck >/dev/null 2>>ckpt.err &
 	request=$!
 	pause "0.0$((i * 12 + 10))"
-	kill -KILL $request
+	kill -KILL $request 2>/dev/null
 	: >awake
 	wait $request
 	launched_well && [ "$(cat out.* | sort | uniq -c | tr -s ' \n' ' ')" = " 3 ok " ] || bad+=" $i:end"
