@@ -93,16 +93,20 @@ static void drop_ended(struct tree *tree, pid_t root)
 	move_orphans(tree, root);
 }
 
+/* A thread that another one's execve(2) ends does not stay stopped. */
 static int read_thread(struct process *p, struct thread *t, struct err *e)
 {
 	t->status = procfs_status(p->pid, t->tracee.tid, e);
-	if (!t->status)
+	if (t->status && !tracee_get_regs(&t->tracee, &t->regs, e) &&
+		!tracee_get_rseq(&t->tracee, &t->rseq, e)) {
+		t->vtid = status_last_number(t->status, "NSpid");
+		return 0;
+	}
+	if (e->code != ENOENT && e->code != ESRCH)
 		return -1;
-	t->vtid = status_last_number(t->status, "NSpid");
-	return tracee_get_regs(&t->tracee, &t->regs, e) ||
-			       tracee_get_rseq(&t->tracee, &t->rseq, e)
-		       ? -1
-		       : 0;
+	return err_with(e, ERR_TRY_AGAIN,
+		"thread %d of process %d has ended while it was being saved", t->tracee.tid,
+		p->pid);
 }
 
 /* A zombie may have been the first process of a pid namespace of its own, whose number is not its parent's for
