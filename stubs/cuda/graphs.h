@@ -58,7 +58,7 @@ STUB_HIDDEN void graph_free_conditionals(struct graph_conditional **list);
 STUB_HIDDEN void *graph_copy_snapshot(struct graph_state *state, const struct object *graph);
 STUB_HIDDEN void *graph_copy_update(struct graph_state *state, const struct object *graph);
 
-/* graph_memory.c. Nodes that allocate and free: as the calls that add them; @edges may be NULL. */
+/* graph_memory_nodes.c. Nodes that allocate and free: as the calls that add them; @edges may be NULL. */
 STUB_HIDDEN int graph_add_allocation(void **node, void *graph, void *const *dependencies,
 	const void *edges, size_t count, struct graph_allocation *params);
 STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependencies,
@@ -66,7 +66,7 @@ STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependenci
 /* A node of @graph, which may be NULL, has been destroyed; the graph or executable of @state has been. */
 STUB_HIDDEN void graph_memory_node_gone(struct object *graph, const void *node);
 STUB_HIDDEN void graph_memory_gone(struct graph_state *state);
-/* @graph, which may be NULL, allocates memory, and has an executable, which has that. */
+/* graph_memory_launch.c. @graph, which may be NULL, allocates memory, and has an executable, which has that. */
 STUB_HIDDEN int graph_memory_is_held(const struct object *graph);
 /* The executable of @state uses the memory of @graph now, and no longer what it did before. 0 or -1: it
  * still has that, too. */

@@ -4,7 +4,7 @@
  * What is freed on a stream waits in that stream's list. The stream itself may have it again at
  * once, as all it does comes later than what it did before. Others may when the stream has done
  * everything, which is asked only when there is need. While a stream is being captured into a
- * graph, its allocations are nodes of the graph, which is the driver's business.
+ * graph, what it allocates and frees are nodes of the graph (graph_memory_nodes.c).
  */
 #include "shared/cuda/graph.h"
 #include "shared/raw.h"
@@ -489,7 +489,6 @@ int body_cuMemFreeAsync(uint64_t address, void *stream)
 		r = real_cuCtxGetCurrent(&context);
 	if (r)
 		return r;
-	/* A graph can free only what it, or another graph, has allocated. */
 	if (capturing)
 		return graph_capture_free(address, stream);
 	if (memory_is_of_graph(address))
