@@ -9,22 +9,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench/program.h"
 
 #define PIECE ((size_t)1 << 20)
 
 static char *memory;
 static size_t part;
 static int fd;
-
-static void must(int ok, const char *what)
-{
-	if (!ok) {
-		perror(what);
-		exit(1);
-	}
-}
 
 static void *copy_part(void *arg)
 {
@@ -33,14 +26,6 @@ static void *copy_part(void *arg)
 	for (size_t at = (size_t)arg * part; at < end; at += PIECE)
 		must(pwrite(fd, memory + at, PIECE, at) == (ssize_t)PIECE, "pwrite");
 	return NULL;
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
 int main(int argc, char **argv)
@@ -54,7 +39,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	pthread_t threads[64];
-	double start;
+	uint64_t start;
 
 	memory = mmap(
 		NULL, mib * PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -62,7 +47,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < mib * PIECE; i += 256)
 		must(getrandom(memory + i, 256, 0) == 256, "getrandom");
 	part = mib / count * PIECE;
-	start = now_ms();
+	start = now();
 	fd = open(argv[1], O_WRONLY | O_CREAT | O_EXCL, 0600);
 	must(fd >= 0, argv[1]);
 	for (size_t i = 0; i < count; i++)
@@ -70,7 +55,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	close(fd);
-	printf("%.1f\n", now_ms() - start);
+	printf("%.1f\n", (now() - start) / 1e6);
 	unlink(argv[1]);
 	return 0;
 }

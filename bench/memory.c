@@ -15,18 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/program.h"
 #include "bench/report.h"
 
 static uint64_t *memory;
 static size_t memory_words, words_per_thread;
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 #define PAGE_WORDS ((size_t)512)
 
@@ -91,14 +84,6 @@ static void tick(volatile struct report *report)
 			report->dirty = 0;
 			last = now();
 		}
-	}
-}
-
-static void must(int ok, const char *what)
-{
-	if (!ok) {
-		perror(what);
-		exit(1);
 	}
 }
 

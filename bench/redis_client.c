@@ -17,25 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/program.h"
 #include "bench/report.h"
 
 #define VALUE ((size_t)65536)
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-static void must(int ok, const char *what)
-{
-	if (!ok) {
-		perror(what);
-		exit(1);
-	}
-}
 
 static void become_server(const char *path)
 {

@@ -3,18 +3,11 @@
  */
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/program.h"
+
 #define CALLS (5 * 1000 * 1000)
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 int main(void)
 {

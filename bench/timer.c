@@ -10,19 +10,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "bench/program.h"
+
 #define PERIOD_NS 1000000
 #define SIGNALS   2000
 
 static uint64_t late[SIGNALS], first;
 static volatile int seen;
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 /* A missed period counts for the signal that came in its place. */
 static void on_signal(int signal, siginfo_t *info, void *context)

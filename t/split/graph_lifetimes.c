@@ -8,23 +8,16 @@
 #include <time.h>
 
 #include "shared/cuda/graph_params.h"
-#include "t/split/driver_victim.h"
+#include "t/split/graph_values.h"
 
 #define COUNT  1024
 #define BYTES  (4 * COUNT)
 #define LARGE  (4ul << 20)
 #define ROUNDS 3
 
-#define INVALID_VALUE     1
-#define NOT_SUPPORTED     801
 #define STREAM_PER_THREAD ((void *)2)
 
-/* CUgraphMem_attribute */
-#define USED     0
-#define RESERVED 2
-
 int cuGraphAddMemFreeNode(void **, void *, void *const *, size_t, uint64_t);
-int cuDeviceGetGraphMemAttribute(int, int, void *);
 int cuUserObjectCreate(void **, void *, void (*)(void *), unsigned, unsigned);
 int cuUserObjectRelease(void *, unsigned);
 int cuGraphRetainUserObject(void *, void *, unsigned, unsigned);
@@ -32,32 +25,10 @@ int cuGraphRetainUserObject(void *, void *, unsigned, unsigned);
 static void *context, *streams[2];
 static CUdeviceptr survivor, updated_address;
 static void *updated;
-static unsigned turn;
 
 void victim_hurt(void)
 {
 	OK(cuMemsetD32_v2(survivor, 1, COUNT));
-}
-
-static uint64_t attribute(int which)
-{
-	uint64_t value = 0;
-
-	OK(cuDeviceGetGraphMemAttribute(0, which, &value));
-	return value;
-}
-
-static void compare(const char *what, CUdeviceptr address, uint32_t value)
-{
-	uint32_t words[COUNT] = {0};
-
-	OK(cuMemcpyDtoH_v2(words, address, BYTES));
-	for (int i = 0; i < COUNT; i++)
-		if (words[i] != value) {
-			CHECK(0, "turn %u, %s: word %d is %u, not %u", turn, what, i, words[i],
-				value);
-			break;
-		}
 }
 
 /* ---- a stream that is busy for as long as the program wants ---- */
@@ -297,7 +268,7 @@ static void check_survivor(void)
 	uint64_t used = attribute(USED), reserved = attribute(RESERVED);
 	void *graph, *executable;
 
-	compare("survivor", survivor, 100 + turn);
+	compare_words("survivor", survivor, COUNT, 100 + turn);
 	if (turn % 2) {
 		OK(cuGraphCreate(&graph, 0));
 		add_free(graph, NULL, survivor);
@@ -388,7 +359,7 @@ static void check_updated(void)
 	OK(cuMemsetD32_v2(updated_address, 0, COUNT));
 	OK(cuGraphLaunch(updated, streams[0]));
 	OK(cuStreamSynchronize(streams[0]));
-	compare("updated", updated_address, 21);
+	compare_words("updated", updated_address, COUNT, 21);
 }
 
 /* ---- the end of a graph waits for nothing, and nobody has its memory before ---- */

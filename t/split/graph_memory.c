@@ -8,29 +8,21 @@
 #include <time.h>
 
 #include "shared/cuda/graph_params.h"
-#include "t/split/driver_victim.h"
+#include "t/split/graph_values.h"
 
 #define COUNT  256
 #define BYTES  (4 * COUNT)
 #define ROUNDS 3
 #define DEVICE 2 /* CU_MEMORYTYPE_DEVICE */
 
-#define INVALID_VALUE 1
-#define NOT_SUPPORTED 801
-#define AUTO_FREE     1
-
-/* CUgraphMem_attribute */
-#define USED     0
-#define RESERVED 2
+#define AUTO_FREE 1
 
 int cuGraphAddMemFreeNode(void **, void *, void *const *, size_t, uint64_t);
 int cuGraphMemAllocNodeGetParams(void *, void *);
 int cuGraphMemFreeNodeGetParams(void *, uint64_t *);
-int cuDeviceGetGraphMemAttribute(int, int, void *);
 
 static void *context, *stream, *scale;
 static CUdeviceptr results[3];
-static unsigned turn;
 
 static void *built, *built_exec, *takes, *again, *frees;
 static CUdeviceptr built_address;
@@ -44,31 +36,10 @@ void victim_hurt(void)
 	OK(cuMemsetD32_v2(left_address, 1, COUNT));
 }
 
-static void compare(const char *what, CUdeviceptr address, uint32_t value)
-{
-	uint32_t words[COUNT];
-
-	OK(cuMemcpyDtoH_v2(words, address, BYTES));
-	for (int i = 0; i < COUNT; i++)
-		if (words[i] != value) {
-			CHECK(0, "turn %u, %s: word %d is %u, not %u", turn, what, i, words[i],
-				value);
-			break;
-		}
-}
-
 static void run(void *executable)
 {
 	OK(cuGraphLaunch(executable, stream));
 	OK(cuStreamSynchronize(stream));
-}
-
-static uint64_t attribute(int which)
-{
-	uint64_t value = 0;
-
-	OK(cuDeviceGetGraphMemAttribute(0, which, &value));
-	return value;
 }
 
 /* ---- nodes ---- */
@@ -155,7 +126,7 @@ static void check_built(void)
 	int type[2] = {-1, -1};
 
 	run(built_exec);
-	compare("built", results[0], 22);
+	compare_words("built", results[0], COUNT, 22);
 	OK(cuGraphNodeGetType(takes, &type[0]));
 	OK(cuGraphNodeGetType(frees, &type[1]));
 	CHECK(type[0] == GRAPH_ALLOCATION && type[1] == GRAPH_FREE, "types %d and %d", type[0],
@@ -193,7 +164,7 @@ static void check_captured(void)
 {
 	OK(cuMemsetD32_v2(results[1], 0, COUNT));
 	run(captured_exec);
-	compare("captured", results[1], 9);
+	compare_words("captured", results[1], COUNT, 9);
 }
 
 static void make_left(void)
@@ -219,15 +190,15 @@ static void check_left(void)
 {
 	uint64_t before = attribute(USED);
 
-	compare("left", left_address, turn ? 100 + turn : 5);
+	compare_words("left", left_address, COUNT, turn ? 100 + turn : 5);
 	CHECK(cuGraphLaunch(left_exec, stream) == INVALID_VALUE, "allocated twice");
 	OK(turn % 2 ? cuMemFree_v2(left_address) : cuMemFreeAsync(left_address, stream));
 	CHECK(before - attribute(USED) == BYTES, "%lu bytes were in use", before);
 	CHECK(cuMemFree_v2(left_address) == INVALID_VALUE, "freed twice");
 	run(left_exec);
-	compare("allocated again", left_address, 5);
+	compare_words("allocated again", left_address, COUNT, 5);
 	OK(cuMemsetD32_v2(left_address, 101 + turn, COUNT));
-	compare("freed on launch", auto_address, 6);
+	compare_words("freed on launch", auto_address, COUNT, 6);
 	run(auto_exec);
 }
 
@@ -288,7 +259,7 @@ static void take_turn(void)
 	check_captured();
 	check_left();
 	come_and_go();
-	compare("survivor", survivor, 11);
+	compare_words("survivor", survivor, COUNT, 11);
 	turn++;
 }
 
