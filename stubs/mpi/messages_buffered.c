@@ -255,16 +255,17 @@ static int size_of(const struct message_call *c, int64_t *size)
 	return r;
 }
 
-static int pack_message(const struct message_call *c, void *to, int64_t size, int64_t *at)
+STUB_HIDDEN int buffered_pack(const void *from, int64_t count, int type, void *to, int64_t size,
+	int64_t *packed, int comm)
 {
-	int r = real_MPI_Pack_c(c->buffer, c->count, c->datatype, to, size, at, c->comm);
-	int small = 0;
+	int r, small = 0;
 
-	if (r != MPI_ERR_UNSUPPORTED_OPERATION || c->count > INT_MAX || size > INT_MAX)
+	*packed = 0;
+	r = real_MPI_Pack_c(from, count, type, to, size, packed, comm);
+	if (r != MPI_ERR_UNSUPPORTED_OPERATION || count > INT_MAX || size > INT_MAX)
 		return r;
-	r = real_MPI_Pack(
-		c->buffer, (int)c->count, c->datatype, to, (int)size, &small, c->comm);
-	*at = small;
+	r = real_MPI_Pack(from, (int)count, type, to, (int)size, &small, comm);
+	*packed = small;
 	return r;
 }
 
@@ -289,7 +290,8 @@ static int copy_message(struct message_call *c)
 	c->packed = queue_memory(size);
 	if (!c->packed)
 		return failed(c, MPI_ERR_OTHER);
-	r = pack_message(c, c->packed->bytes, size, &at);
+	r = buffered_pack(
+		c->buffer, c->count, c->datatype, c->packed->bytes, size, &at, c->comm);
 	c->buffer = c->packed->bytes;
 	c->count = at;
 	c->datatype = PACKED;

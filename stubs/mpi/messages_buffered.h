@@ -33,4 +33,9 @@ STUB_HIDDEN struct mpi_buffer *buffer_for(const struct mpi_object *comm);
 /* Whether @r, a flush, is not complete yet. If it is, it is held. In a step. */
 STUB_HIDDEN int flush_is_withheld(struct mpi_request *r);
 
+/* @count elements at @from as MPI_Pack_c packs them, by MPI_Pack where the library has no functions for large counts. *packed:
+ * bytes of the @size at @to. An error of MPI; the error handler of @comm has been called. */
+STUB_HIDDEN int buffered_pack(const void *from, int64_t count, int type, void *to, int64_t size,
+	int64_t *packed, int comm);
+
 #endif

@@ -41,11 +41,7 @@ extern STUB_HIDDEN int real_MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made),
 	real_MPI_Type_get_extent_c(MPI_Datatype type, MPI_Count *lower, MPI_Count *extent),
 	real_MPI_Type_size(MPI_Datatype type, int *size),
 	real_MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lower, MPI_Aint *extent),
-	real_MPI_Pack_size(int count, int type, int comm, int *size),
-	real_MPI_Pack(
-		const void *in, int count, int type, void *out, int size, int *at, int comm),
-	real_MPI_Pack_c(const void *in, MPI_Count count, int type, void *out, MPI_Count size,
-		MPI_Count *at, int comm);
+	real_MPI_Pack_size(int count, int type, int comm, int *size);
 
 /* ---- the communicator ---- */
 
@@ -328,14 +324,10 @@ static int pack(const struct mpi_request *r, int part)
 {
 	const char *from = (const char *)r->buffer + part * r->part_extent;
 	char *to = r->packed->bytes + sizeof(struct part_header) + part * r->part_size;
-	int comm = mpi_state.partitions->handle, small = 0;
-	MPI_Count at = 0;
-	int e = real_MPI_Pack_c(from, r->count, r->datatype, to, r->part_size, &at, comm);
+	int64_t packed;
 
-	if (e != MPI_ERR_UNSUPPORTED_OPERATION || r->count > INT_MAX || r->part_size > INT_MAX)
-		return e;
-	return real_MPI_Pack(
-		from, (int)r->count, r->datatype, to, (int)r->part_size, &small, comm);
+	return buffered_pack(from, r->count, r->datatype, to, r->part_size, &packed,
+		mpi_state.partitions->handle);
 }
 
 static int ready(unsigned index, struct mpi_request *r, int part)
