@@ -76,6 +76,19 @@ like "$(cat refused.0)" 'the ranks restart from different checkpoints: rank 0 fr
 	"which is said"
 is "$(cat refused.1 refused.2)" "" "by one rank"
 
+# Rank 2 comes when rank 0 has given up, and has not yet removed its socket.
+if have strace; then
+	rm ck/ranks/given-up
+	PMI_RANK=1 PMI_SIZE=3 trecr-restart ck/ckpt-000003 </dev/null 2>refused.1 &
+	PMI_RANK=0 PMI_SIZE=3 strace -qq -o strace.out -e inject=unlink:delay_enter=3000000 \
+		trecr-restart ck </dev/null 2>refused.0 &
+	await -e ck/ranks/given-up && PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.2
+	wait
+	is "$(grep -c 'different checkpoints' refused.0) $(cat refused.1 refused.2)" "1 " "also where one comes late"
+else
+	skip "a rank that comes late" "no strace"
+fi
+
 restart_job 3
 PMI_RANK=1 PMI_SIZE=3 trecr-restart ck </dev/null 2>second.err
 like "$(cat second.err)" 'rank 1 of the job in .* is running already' "no two ranks have one image"

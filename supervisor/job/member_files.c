@@ -357,9 +357,16 @@ bool job_may_complain(const char *dir)
 	return true;
 }
 
+/* Which process @m is: told apart from every other that ever ran. */
+static char *process_name(const struct job_member *m)
+{
+	return xasprintf("%s %d %llu\n", m->machine, m->supervisor, m->start_time);
+}
+
 void job_note_given_up(const struct job *job)
 {
 	cleanup_fd int folder = open_folder(job->dir, NULL), fd = -1;
+	cleanup_free char *name = process_name(&job->self);
 
 	if (folder < 0)
 		return;
@@ -367,6 +374,8 @@ void job_note_given_up(const struct job *job)
 	 * wait for longer. */
 	(void)unlinkat(folder, JOB_GIVEN, 0);
 	fd = openat(folder, JOB_GIVEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		(void)write_all(fd, name, strlen(name), JOB_GIVEN, NULL);
 }
 
 static bool is_before(const struct timespec *a, const struct timespec *b)
@@ -382,4 +391,14 @@ bool job_is_given_up(const struct job *job)
 	return folder >= 0 && !fstat(job->fd, &own) &&
 	       !fstatat(folder, JOB_GIVEN, &given, AT_SYMLINK_NOFOLLOW) &&
 	       !is_before(&given.st_mtim, &own.st_mtim);
+}
+
+bool job_is_given_up_by(const struct job *job, const struct job_member *m)
+{
+	cleanup_fd int folder = open_folder(job->dir, NULL);
+	cleanup_free char *name = process_name(m), *text = NULL;
+	size_t len;
+
+	return folder >= 0 && !read_file_at(folder, JOB_GIVEN, &text, &len, NULL) &&
+	       len == strlen(name) && !memcmp(text, name, len);
 }

@@ -85,5 +85,7 @@ bool job_may_complain(const char *dir);
 void job_note_given_up(const struct job *job);
 /* Whether it has, since @job's member came. */
 bool job_is_given_up(const struct job *job);
+/* Whether the rank 0 that has was @m, also where @job's member came later. */
+bool job_is_given_up_by(const struct job *job, const struct job_member *m);
 
 #endif

@@ -34,12 +34,13 @@ struct restart_barrier {
 	struct supervisor *s;
 	const char *from;
 	serve_requests *serve;
-	struct wire *wires; /* by rank; of other ranks than 0 that to rank 0 only */
-	bool *back;         /* by rank */
-	bool over;          /* all run, or rank 0 has told all to end */
-	bool told;          /* rank 0 reports the failure, or has reported it */
-	struct err problem; /* with the members that have come */
-	char word[17];      /* restart_barrier_word() */
+	struct wire *wires;       /* by rank; of other ranks than 0 that to rank 0 only */
+	struct job_member rank_0; /* that the wire leads to, of other ranks than 0 */
+	bool *back;               /* by rank */
+	bool over;                /* all run, or rank 0 has told all to end */
+	bool told;                /* rank 0 reports the failure, or has reported it */
+	struct err problem;       /* with the members that have come */
+	char word[17];            /* restart_barrier_word() */
 };
 
 static int rank_of(const struct restart_barrier *g)
@@ -213,18 +214,18 @@ static void flush_wires(struct restart_barrier *g, uint64_t limit_ns)
 static int connect_to_rank_0(struct restart_barrier *g, struct wire *w, struct err *e)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + ARRIVAL_NS;
-	struct job_member m;
+	struct job_member *m = &g->rank_0;
 	pid_t supervisor;
 
-	while (job_member_of(g->s->job->dir, 0, &m) ||
-		reach_member(&m, control_connect, w, &supervisor, e)) {
+	while (job_member_of(g->s->job->dir, 0, m) ||
+		reach_member(m, control_connect, w, &supervisor, e)) {
 		if (check_interrupted(e))
 			return -1;
 		g->told = job_is_given_up(g->s->job);
 		if (g->told)
 			return err_set(e, 0, "rank 0 has given up");
 		if (clock_ns(CLOCK_MONOTONIC) > deadline) {
-			if (job_member_of(g->s->job->dir, 0, &m))
+			if (job_member_of(g->s->job->dir, 0, m))
 				(void)say_missing(g, e);
 			g->told = !job_may_complain(g->s->job->dir);
 			return -1;
@@ -235,10 +236,12 @@ static int connect_to_rank_0(struct restart_barrier *g, struct wire *w, struct e
 }
 
 /* Rank 0 says why the restart does not continue, or rank 1 if rank 0 has gone without a word. @r is the
- * result of wire_take_line(). */
+ * result of wire_take_line(). Rank 0 may give up before it has read that this rank has come, and this rank
+ * may have come after rank 0 noted that it gives up. */
 static int not_told_to_go(struct restart_barrier *g, int r, const char *line, struct err *e)
 {
-	g->told = (r > 0 ? !strcmp(line, END) : rank_of(g) != 1) || job_is_given_up(g->s->job);
+	g->told = (r > 0 ? !strcmp(line, END) : rank_of(g) != 1) ||
+		  job_is_given_up(g->s->job) || job_is_given_up_by(g->s->job, &g->rank_0);
 	return err_set(
 		e, 0, "%s", r > 0 ? line : "rank 0 has ended, or cannot be reached any more");
 }
