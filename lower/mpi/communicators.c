@@ -16,32 +16,32 @@ enum {
 
 /* ---- asked at a checkpoint ---- */
 
-static int learn_cart(struct mpi_learned *l, int real, int *numbers, int n)
+static int save_cart(struct mpi_saved_values *v, int real, int *numbers, int n)
 {
 	return MPI_DO(Cart_get, real, n, numbers, numbers + n, numbers + 2 * n) ||
-			       learned_put_ints(l, numbers, 2 * n) < 0
+			       saved_put_ints(v, numbers, 2 * n) < 0
 		       ? -1
 		       : 0;
 }
 
-static int learn_graph(struct mpi_learned *l, int real, int *numbers, int nodes, int edges)
+static int save_graph(struct mpi_saved_values *v, int real, int *numbers, int nodes, int edges)
 {
 	return MPI_DO(Graph_get, real, nodes, edges, numbers, numbers + nodes) ||
-			       learned_put_ints(l, numbers, nodes + edges) < 0
+			       saved_put_ints(v, numbers, nodes + edges) < 0
 		       ? -1
 		       : 0;
 }
 
-static int learn_dist_graph(struct mpi_learned *l, int real, int *numbers, int in, int out)
+static int save_dist_graph(struct mpi_saved_values *v, int real, int *numbers, int in, int out)
 {
 	return MPI_DO(Dist_graph_neighbors, real, in, numbers, numbers + in, out,
 		       numbers + 2 * in, numbers + 2 * in + out) ||
-			       learned_put_ints(l, numbers, 2 * (in + out)) < 0
+			       saved_put_ints(v, numbers, 2 * (in + out)) < 0
 		       ? -1
 		       : 0;
 }
 
-static int learn_topology(struct mpi_learned *l, int real)
+static int save_topology(struct mpi_saved_values *v, int real)
 {
 	int what, first = 0, second = 0, weighted = 0, *numbers, r = 0;
 
@@ -52,42 +52,42 @@ static int learn_topology(struct mpi_learned *l, int real)
 		(what == DIST_GRAPH &&
 			MPI_DO(Dist_graph_neighbors_count, real, &first, &second, &weighted)))
 		return -1;
-	if (learned_put(l, what) < 0 || learned_put(l, first) < 0 ||
-		learned_put(l, second) < 0 || learned_put(l, weighted) < 0)
+	if (saved_put(v, what) < 0 || saved_put(v, first) < 0 || saved_put(v, second) < 0 ||
+		saved_put(v, weighted) < 0)
 		return -1;
 	numbers = calloc(3 * ((long)first + second) + 1, sizeof(*numbers));
 	if (!numbers)
 		return agent_fail("no memory for a topology");
 	if (what == CART)
-		r = learn_cart(l, real, numbers, first);
+		r = save_cart(v, real, numbers, first);
 	else if (what == GRAPH)
-		r = learn_graph(l, real, numbers, first, second);
+		r = save_graph(v, real, numbers, first, second);
 	else if (what == DIST_GRAPH)
-		r = learn_dist_graph(l, real, numbers, first, second);
+		r = save_dist_graph(v, real, numbers, first, second);
 	free(numbers);
 	return r;
 }
 
-static int learn_group_of(struct mpi_learned *l, int (*group_of)(int, int *), int real)
+static int save_group_of(struct mpi_saved_values *v, int (*group_of)(int, int *), int real)
 {
 	int group, r;
 
 	if (mpi_failed("MPI_Comm_group", group_of(real, &group)))
 		return -1;
-	r = group_learn(l, group);
+	r = group_save(v, group);
 	return MPI_DO(Group_free, &group) ? -1 : r;
 }
 
-int comm_learn(struct mpi_object *o)
+int comm_save(struct mpi_object *o)
 {
-	struct mpi_learned *l = &o->learned;
+	struct mpi_saved_values *v = &o->saved;
 	int inter;
 
-	if (MPI_DO(Comm_test_inter, o->real, &inter) || learned_put(l, inter) < 0 ||
-		learn_group_of(l, mpi.Comm_group, o->real) < 0)
+	if (MPI_DO(Comm_test_inter, o->real, &inter) || saved_put(v, inter) < 0 ||
+		save_group_of(v, mpi.Comm_group, o->real) < 0)
 		return -1;
-	return inter ? learn_group_of(l, mpi.Comm_remote_group, o->real)
-		     : learn_topology(l, o->real);
+	return inter ? save_group_of(v, mpi.Comm_remote_group, o->real)
+		     : save_topology(v, o->real);
 }
 
 /* ---- made again at a restart ---- */
@@ -108,16 +108,16 @@ static int make_dist_graph(int plain, const int *n, int in, int out, int weighte
 		out_weights, MPI_INFO_NULL, 0, real);
 }
 
-static int make_topology(struct learned_reader *r, int plain, int *real)
+static int make_topology(struct saved_reader *r, int plain, int *real)
 {
-	int what = learned_get(r), first = learned_get(r), second = learned_get(r);
-	int weighted = learned_get(r), *n, failed = 0;
+	int what = saved_get(r), first = saved_get(r), second = saved_get(r);
+	int weighted = saved_get(r), *n, failed = 0;
 
 	if (what != CART && what != GRAPH && what != DIST_GRAPH) {
 		*real = plain;
 		return 0;
 	}
-	n = learned_get_ints(r, what == GRAPH ? first + second : 2l * (first + second));
+	n = saved_get_ints(r, what == GRAPH ? first + second : 2l * (first + second));
 	if (!n)
 		return -1;
 	if (what == CART)
@@ -131,9 +131,9 @@ static int make_topology(struct learned_reader *r, int plain, int *real)
 }
 
 /* Its first member, as a rank of MPI_COMM_WORLD. */
-static int first_of(struct learned_reader *r, int *rank)
+static int first_of(struct saved_reader *r, int *rank)
 {
-	int size = learned_get(r), *ranks = learned_get_ints(r, size);
+	int size = saved_get(r), *ranks = saved_get_ints(r, size);
 
 	if (!ranks)
 		return -1;
@@ -142,7 +142,7 @@ static int first_of(struct learned_reader *r, int *rank)
 	return 0;
 }
 
-static int make_between(struct learned_reader *r, int within, int tag, int *real)
+static int make_between(struct saved_reader *r, int within, int tag, int *real)
 {
 	int other;
 
@@ -154,9 +154,9 @@ static int make_between(struct learned_reader *r, int within, int tag, int *real
 		       : 0;
 }
 
-int comm_make(struct learned_reader *r, int *real, int tag)
+int comm_make(struct saved_reader *r, int *real, int tag)
 {
-	int inter = learned_get(r), group, plain;
+	int inter = saved_get(r), group, plain;
 
 	if (group_make(r, &group) < 0 ||
 		MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &plain) ||

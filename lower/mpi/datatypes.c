@@ -80,66 +80,65 @@ static int release_part(int real)
 	return is_permanent(c.how) ? 0 : MPI_DO(Type_free, &real);
 }
 
-static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real);
+static int save_datatype(struct mpi_state *s, struct mpi_object *of, int real);
 
 /* A part, which the library has given us a reference to. */
-static int learn_part(struct mpi_state *s, struct mpi_object *of, int real)
+static int save_part(struct mpi_state *s, struct mpi_object *of, int real)
 {
 	struct mpi_object *o = mpi_object_of_real(s, real);
 
 	if (o && o->sequence < of->sequence) {
-		if (learned_put(&of->learned, KNOWN) < 0 ||
-			learned_put(&of->learned, o->handle) < 0)
+		if (saved_put(&of->saved, KNOWN) < 0 || saved_put(&of->saved, o->handle) < 0)
 			return -1;
-	} else if (learn_datatype(s, of, real) < 0) {
+	} else if (save_datatype(s, of, real) < 0) {
 		return -1;
 	}
 	return release_part(real);
 }
 
-static int put_numbers(struct mpi_learned *l, const int64_t *numbers, int64_t count)
+static int put_numbers(struct mpi_saved_values *v, const int64_t *numbers, int64_t count)
 {
-	if (learned_put(l, count) < 0)
+	if (saved_put(v, count) < 0)
 		return -1;
 	for (int64_t i = 0; i < count; i++)
-		if (learned_put(l, numbers[i]) < 0)
+		if (saved_put(v, numbers[i]) < 0)
 			return -1;
 	return 0;
 }
 
-static int learn_contents(
+static int save_contents(
 	struct mpi_state *s, struct mpi_object *of, int real, struct contents *c)
 {
-	struct mpi_learned *l = &of->learned;
+	struct mpi_saved_values *v = &of->saved;
 
-	if (get_contents(real, c) || learned_put(l, c->ints) < 0 ||
-		learned_put_ints(l, c->i, c->ints) < 0 ||
-		put_numbers(l, c->a, c->addresses) < 0 || put_numbers(l, c->c, c->counts) < 0 ||
-		learned_put(l, c->types) < 0)
+	if (get_contents(real, c) || saved_put(v, c->ints) < 0 ||
+		saved_put_ints(v, c->i, c->ints) < 0 ||
+		put_numbers(v, c->a, c->addresses) < 0 || put_numbers(v, c->c, c->counts) < 0 ||
+		saved_put(v, c->types) < 0)
 		return -1;
 	for (int64_t i = 0; i < c->types; i++)
-		if (learn_part(s, of, c->t[i]) < 0)
+		if (save_part(s, of, c->t[i]) < 0)
 			return -1;
 	return 0;
 }
 
-static int learn_datatype(struct mpi_state *s, struct mpi_object *of, int real)
+static int save_datatype(struct mpi_state *s, struct mpi_object *of, int real)
 {
 	struct contents c = {0};
 	int r;
 
-	if (get_envelope(real, &c) < 0 || learned_put(&of->learned, c.how) < 0)
+	if (get_envelope(real, &c) < 0 || saved_put(&of->saved, c.how) < 0)
 		return -1;
 	if (c.how == NAMED)
-		return learned_put(&of->learned, real);
-	r = contents_alloc(&c) < 0 ? -1 : learn_contents(s, of, real, &c);
+		return saved_put(&of->saved, real);
+	r = contents_alloc(&c) < 0 ? -1 : save_contents(s, of, real, &c);
 	contents_free(&c);
 	return r;
 }
 
-int datatype_learn(struct mpi_state *s, struct mpi_object *o)
+int datatype_save(struct mpi_state *s, struct mpi_object *o)
 {
-	return learn_datatype(s, o, o->real);
+	return save_datatype(s, o, o->real);
 }
 
 /* What the library has made of it only to give it out: ROMIO does, both when a view is set and when it is asked for. */
@@ -198,17 +197,17 @@ int datatype_begins_behind(int real, int *is)
 	return r;
 }
 
-int datatype_learn_part(struct mpi_state *s, struct mpi_learned *l, int real)
+int datatype_save_part(struct mpi_state *s, struct mpi_saved_values *v, int real)
 {
-	struct mpi_object of = {.sequence = UINT64_MAX, .learned = *l};
+	struct mpi_object of = {.sequence = UINT64_MAX, .saved = *v};
 	int r;
 
 	do
 		r = mpi_object_of_real(s, real) ? 0 : unwrap_datatype(&real);
 	while (r > 0);
 	if (!r)
-		r = learn_part(s, &of, real);
-	*l = of.learned;
+		r = save_part(s, &of, real);
+	*v = of.saved;
 	return r;
 }
 
@@ -267,10 +266,10 @@ static int make_from(const struct contents *c, int *real)
 }
 
 /* @ours: it is to be freed when it has been used. */
-static int make_datatype(struct mpi_state *s, struct learned_reader *r, int *real, int *ours);
+static int make_datatype(struct mpi_state *s, struct saved_reader *r, int *real, int *ours);
 
 static int make_parts(
-	struct mpi_state *s, struct learned_reader *r, struct contents *c, int *real)
+	struct mpi_state *s, struct saved_reader *r, struct contents *c, int *real)
 {
 	int *ours = calloc(c->types + 1, sizeof(*ours)), failed = !ours;
 
@@ -286,39 +285,39 @@ static int make_parts(
 }
 
 /* NULL: no memory. */
-static int64_t *get_numbers(struct learned_reader *r, int64_t *count)
+static int64_t *get_numbers(struct saved_reader *r, int64_t *count)
 {
 	int64_t *numbers;
 
-	*count = learned_get(r);
+	*count = saved_get(r);
 	numbers = calloc(*count + 1, sizeof(*numbers));
 	for (int64_t i = 0; numbers && i < *count; i++)
-		numbers[i] = learned_get(r);
+		numbers[i] = saved_get(r);
 	return numbers;
 }
 
 static int make_contents(
-	struct mpi_state *s, struct learned_reader *r, struct contents *c, int *real)
+	struct mpi_state *s, struct saved_reader *r, struct contents *c, int *real)
 {
-	c->ints = learned_get(r);
-	c->i = learned_get_ints(r, c->ints);
+	c->ints = saved_get(r);
+	c->i = saved_get_ints(r, c->ints);
 	c->a = get_numbers(r, &c->addresses);
 	c->c = get_numbers(r, &c->counts);
 	if (!c->i || !c->a || !c->c)
 		return agent_fail("no memory for a datatype");
-	c->types = learned_get(r);
+	c->types = saved_get(r);
 	c->t = calloc(c->types + 1, sizeof(*c->t));
 	return c->t ? make_parts(s, r, c, real) : agent_fail("no memory for a datatype");
 }
 
-static int make_datatype(struct mpi_state *s, struct learned_reader *r, int *real, int *ours)
+static int make_datatype(struct mpi_state *s, struct saved_reader *r, int *real, int *ours)
 {
-	struct contents c = {.how = learned_get(r)};
+	struct contents c = {.how = saved_get(r)};
 	int failed;
 
 	*ours = !is_permanent(c.how) && c.how != KNOWN;
 	if (c.how == KNOWN || c.how == NAMED) {
-		*real = mpi_real(s, learned_get(r));
+		*real = mpi_real(s, saved_get(r));
 		return 0;
 	}
 	failed = make_contents(s, r, &c, real);
@@ -326,7 +325,7 @@ static int make_datatype(struct mpi_state *s, struct learned_reader *r, int *rea
 	return failed;
 }
 
-int datatype_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+int datatype_make(struct mpi_state *s, struct mpi_object *o, struct saved_reader *r)
 {
 	int ours, real;
 
@@ -338,7 +337,7 @@ int datatype_make(struct mpi_state *s, struct mpi_object *o, struct learned_read
 	return 0;
 }
 
-int datatype_make_part(struct mpi_state *s, struct learned_reader *r, int *real, int *ours)
+int datatype_make_part(struct mpi_state *s, struct saved_reader *r, int *real, int *ours)
 {
 	if (make_datatype(s, r, real, ours) < 0)
 		return -1;

@@ -395,19 +395,19 @@ static int is_drained(struct mpi_state *s, int *failed)
 
 /* ---- objects ---- */
 
-static int objects_unlearned;
+static int objects_unsaved;
 
-int objects_learn_unless_begun(struct mpi_state *s)
+int objects_save_unless_begun(struct mpi_state *s)
 {
 	int r;
 
-	objects_unlearned = s->initialised && may_be_made(s->messages);
-	if (objects_unlearned)
+	objects_unsaved = s->initialised && may_be_made(s->messages);
+	if (objects_unsaved)
 		return 0;
 	if (agent_check_wanted())
 		return -1;
 	s->reserve(1);
-	r = objects_learn(s);
+	r = objects_save(s);
 	s->reserve(0);
 	return r;
 }
@@ -460,9 +460,9 @@ static int drain_until(struct mpi_state *s, int take, uint64_t until_ns)
 	if (!r)
 		r = look_for_a_while(s, take);
 	restore_handlers(s, handlers);
-	if (!r && s->messages->drained && objects_unlearned) {
-		objects_unlearned = 0;
-		r = objects_learn(s);
+	if (!r && s->messages->drained && objects_unsaved) {
+		objects_unsaved = 0;
+		r = objects_save(s);
 	}
 	return r;
 }

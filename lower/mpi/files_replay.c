@@ -103,14 +103,14 @@ static int go_back(int here)
 /* ---- a checkpoint ---- */
 
 /* As the program knows it; *real is what is to be set again, and freed then. */
-static int learn_handler(struct mpi_state *s, struct mpi_learned *l, void *file, int *real)
+static int save_handler(struct mpi_state *s, struct mpi_saved_values *v, void *file, int *real)
 {
 	const struct mpi_object *handler;
 
 	if (IO(File_get_errhandler, file, real))
 		return -1;
 	handler = mpi_object_of_real(s, *real);
-	return learned_put(l, handler ? handler->handle : *real);
+	return saved_put(v, handler ? handler->handle : *real);
 }
 
 static int free_handler(struct mpi_state *s, int real)
@@ -118,23 +118,23 @@ static int free_handler(struct mpi_state *s, int real)
 	return mpi_object_of_real(s, real) ? MPI_DO(Errhandler_free, &real) : 0;
 }
 
-static int learn_group(struct mpi_file *f)
+static int save_group(struct mpi_file *f)
 {
 	int group, r;
 
 	if (IO(File_get_group, (void *)f->real, &group))
 		return -1;
-	r = group_learn(&f->learned, group);
+	r = group_save(&f->saved, group);
 	return MPI_DO(Group_free, &group) ? -1 : r;
 }
 
-static int learn_hints(struct mpi_file *f)
+static int save_hints(struct mpi_file *f)
 {
 	int info, r;
 
 	if (IO(File_get_info, (void *)f->real, &info))
 		return -1;
-	r = info_learn(&f->learned, info);
+	r = info_save(&f->saved, info);
 	return MPI_DO(Info_free, &info) ? -1 : r;
 }
 
@@ -158,7 +158,7 @@ static int check_view(const struct mpi_file *f, int etype, int filetype, int *ha
 		      : 0;
 }
 
-static int learn_view(struct mpi_state *s, struct mpi_file *f, int *has_positions)
+static int save_view(struct mpi_state *s, struct mpi_file *f, int *has_positions)
 {
 	int64_t disp;
 	int etype, filetype;
@@ -172,10 +172,9 @@ static int learn_view(struct mpi_state *s, struct mpi_file *f, int *has_position
 	if (IO(File_get_view, (void *)f->real, &disp, &etype, &filetype, datarep) ||
 		check_view(f, etype, filetype, has_positions) < 0)
 		return -1;
-	return learned_put(&f->learned, disp) < 0 ||
-			       datatype_learn_part(s, &f->learned, etype) < 0 ||
-			       datatype_learn_part(s, &f->learned, filetype) < 0 ||
-			       learned_put_text(&f->learned, datarep) < 0
+	return saved_put(&f->saved, disp) < 0 || datatype_save_part(s, &f->saved, etype) < 0 ||
+			       datatype_save_part(s, &f->saved, filetype) < 0 ||
+			       saved_put_text(&f->saved, datarep) < 0
 		       ? -1
 		       : 0;
 }
@@ -212,7 +211,7 @@ static int find_shared(const struct mpi_state *s, const struct mpi_file *f, int6
 	return mpi_failed("MPI_File_get_position_shared", error);
 }
 
-static int learn_position(const struct mpi_state *s, struct mpi_file *f, int has_positions)
+static int save_position(const struct mpi_state *s, struct mpi_file *f, int has_positions)
 {
 	int64_t position = NO_POSITION, shared;
 	int atomic;
@@ -226,8 +225,8 @@ static int learn_position(const struct mpi_state *s, struct mpi_file *f, int has
 	if ((has_positions && IO(File_get_position, (void *)f->real, &position)) ||
 		IO(File_get_atomicity, (void *)f->real, &atomic))
 		return -1;
-	return learned_put(&f->learned, position) < 0 || learned_put(&f->learned, shared) < 0 ||
-			       learned_put(&f->learned, atomic) < 0
+	return saved_put(&f->saved, position) < 0 || saved_put(&f->saved, shared) < 0 ||
+			       saved_put(&f->saved, atomic) < 0
 		       ? -1
 		       : 0;
 }
@@ -252,24 +251,24 @@ static void end_split(struct mpi_file *f)
 }
 
 /* The program's handler is not to be called for what we ask. */
-static int learn_file(struct mpi_state *s, struct mpi_file *f)
+static int save_file(struct mpi_state *s, struct mpi_file *f)
 {
 	int handler, has_positions, r;
 
-	f->learned.size = 0;
-	if (learn_handler(s, &f->learned, (void *)f->real, &handler) < 0 ||
+	f->saved.size = 0;
+	if (save_handler(s, &f->saved, (void *)f->real, &handler) < 0 ||
 		IO(File_set_errhandler, (void *)f->real, MPI_ERRORS_RETURN))
 		return -1;
 	end_split(f);
-	r = learn_group(f) < 0 || learn_hints(f) < 0 || learn_view(s, f, &has_positions) < 0 ||
-	    learn_position(s, f, has_positions) < 0;
+	r = save_group(f) < 0 || save_hints(f) < 0 || save_view(s, f, &has_positions) < 0 ||
+	    save_position(s, f, has_positions) < 0;
 	return IO(File_set_errhandler, (void *)f->real, handler) || free_handler(s, handler) ||
 			       r
 		       ? -1
 		       : 0;
 }
 
-int files_learn(struct mpi_state *s)
+int files_save(struct mpi_state *s)
 {
 	struct mpi_files *files = s->files;
 	int handler;
@@ -279,12 +278,12 @@ int files_learn(struct mpi_state *s)
 	if (find_functions() < 0)
 		return -1;
 	files->defaults.size = 0;
-	if (learn_handler(s, &files->defaults, NULL, &handler) < 0 || free_handler(s, handler))
+	if (save_handler(s, &files->defaults, NULL, &handler) < 0 || free_handler(s, handler))
 		return -1;
 	for (uint32_t i = 0; i < files->used; i++) {
 		struct mpi_file *f = file_number(files, i);
 
-		if (f && learn_file(s, f) < 0)
+		if (f && save_file(s, f) < 0)
 			return -1;
 	}
 	return 0;
@@ -311,16 +310,16 @@ static int open_file(const struct mpi_file *f, int comm, int info, void **file)
 	return error ? fail_open(f, error) : 0;
 }
 
-static int make_view(struct mpi_state *s, struct learned_reader *r, void *file, int info)
+static int make_view(struct mpi_state *s, struct saved_reader *r, void *file, int info)
 {
-	int64_t disp = learned_get(r);
+	int64_t disp = saved_get(r);
 	int etype, filetype, etype_ours, filetype_ours;
 	const char *datarep;
 
 	if (datatype_make_part(s, r, &etype, &etype_ours) < 0 ||
 		datatype_make_part(s, r, &filetype, &filetype_ours) < 0)
 		return -1;
-	datarep = learned_get_text(r);
+	datarep = saved_get_text(r);
 	if (IO(File_set_view, file, disp, etype, filetype, datarep, info))
 		return -1;
 	return (etype_ours && MPI_DO(Type_free, &etype)) ||
@@ -330,11 +329,11 @@ static int make_view(struct mpi_state *s, struct learned_reader *r, void *file, 
 }
 
 /* The shared pointer may be known to some ranks only, and is the same for all. */
-static int make_position(struct learned_reader *r, void *file, int comm)
+static int make_position(struct saved_reader *r, void *file, int comm)
 {
 	enum { MPI_MAX = 0x58000001 };
-	int64_t position = learned_get(r), shared = learned_get(r), all;
-	int atomic = learned_get(r);
+	int64_t position = saved_get(r), shared = saved_get(r), all;
+	int atomic = saved_get(r);
 
 	if (MPI_DO(Allreduce, &shared, &all, 1, LONG, MPI_MAX, comm) ||
 		(all != NO_POSITION && (IO(File_seek_shared, file, all, SEEK_TO) ||
@@ -344,7 +343,7 @@ static int make_position(struct learned_reader *r, void *file, int comm)
 	return atomic ? IO(File_set_atomicity, file, atomic) : 0;
 }
 
-static int make_comm(struct learned_reader *r, const struct mpi_file *f, int *comm)
+static int make_comm(struct saved_reader *r, const struct mpi_file *f, int *comm)
 {
 	int group;
 
@@ -357,8 +356,8 @@ static int make_comm(struct learned_reader *r, const struct mpi_file *f, int *co
 }
 
 /* In the directory that the program had when it opened the file. */
-static int make_there(struct mpi_state *s, struct mpi_file *f, struct learned_reader *r,
-	int comm, void **file)
+static int make_there(
+	struct mpi_state *s, struct mpi_file *f, struct saved_reader *r, int comm, void **file)
 {
 	int info, here, failed;
 
@@ -375,8 +374,8 @@ static int make_there(struct mpi_state *s, struct mpi_file *f, struct learned_re
 
 static int make_file(struct mpi_state *s, struct mpi_file *f)
 {
-	struct learned_reader r = {f->learned.bytes};
-	int handler = mpi_real(s, learned_get(&r)), comm;
+	struct saved_reader r = {f->saved.bytes};
+	int handler = mpi_real(s, saved_get(&r)), comm;
 	void *file;
 
 	if (make_comm(&r, f, &comm) < 0 || make_there(s, f, &r, comm, &file) < 0)
@@ -409,7 +408,7 @@ static int make_all(struct mpi_state *s, struct mpi_file **sorted)
 
 int files_make(struct mpi_state *s)
 {
-	struct learned_reader r = {s->files->defaults.bytes};
+	struct saved_reader r = {s->files->defaults.bytes};
 	struct mpi_file **sorted;
 	int failed;
 
@@ -421,7 +420,7 @@ int files_make(struct mpi_state *s)
 	if (!sorted)
 		return agent_fail("no memory for %u files", s->files->used);
 	failed = make_all(s, sorted) < 0 ||
-		 IO(File_set_errhandler, NULL, mpi_real(s, learned_get(&r)));
+		 IO(File_set_errhandler, NULL, mpi_real(s, saved_get(&r)));
 	free(sorted);
 	return failed ? -1 : 0;
 }

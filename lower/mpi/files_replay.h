@@ -6,7 +6,7 @@
 #include "shared/mpi/mpi_state.h"
 
 /* All of them, when nothing is under way in any rank. Split collective calls are ended, and held. 0 or -1. */
-int files_learn(struct mpi_state *s);
+int files_save(struct mpi_state *s);
 /* By all ranks, when all objects are made. 0 or -1. */
 int files_make(struct mpi_state *s);
 

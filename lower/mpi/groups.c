@@ -6,7 +6,7 @@
 #include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 
-static int put_ranks(struct mpi_learned *l, int real, int size, int world)
+static int put_ranks(struct mpi_saved_values *v, int real, int size, int world)
 {
 	int *numbers = calloc(2 * size + 1, sizeof(*numbers)), r = -1;
 
@@ -20,26 +20,26 @@ static int put_ranks(struct mpi_learned *l, int real, int size, int world)
 		if (numbers[size + i] < 0)
 			r = agent_fail("a group has processes that are not in MPI_COMM_WORLD");
 	if (!r)
-		r = learned_put_ints(l, numbers + size, size);
+		r = saved_put_ints(v, numbers + size, size);
 	free(numbers);
 	return r;
 }
 
-int group_learn(struct mpi_learned *l, int real)
+int group_save(struct mpi_saved_values *v, int real)
 {
 	int size, world, r;
 
-	if (MPI_DO(Group_size, real, &size) || learned_put(l, size) < 0 ||
+	if (MPI_DO(Group_size, real, &size) || saved_put(v, size) < 0 ||
 		MPI_DO(Comm_group, MPI_COMM_WORLD, &world))
 		return -1;
-	r = put_ranks(l, real, size, world);
+	r = put_ranks(v, real, size, world);
 	return MPI_DO(Group_free, &world) ? -1 : r;
 }
 
-int group_make(struct learned_reader *r, int *real)
+int group_make(struct saved_reader *r, int *real)
 {
-	int size = learned_get(r), world, failed;
-	int *ranks = learned_get_ints(r, size);
+	int size = saved_get(r), world, failed;
+	int *ranks = saved_get_ints(r, size);
 
 	if (!ranks)
 		return -1;
@@ -49,7 +49,7 @@ int group_make(struct learned_reader *r, int *real)
 	return failed ? -1 : 0;
 }
 
-static int put_key(struct mpi_learned *l, int real, int n)
+static int put_key(struct mpi_saved_values *v, int real, int n)
 {
 	char key[MPI_MAX_NAME], *value;
 	int length, flag, r;
@@ -62,19 +62,19 @@ static int put_key(struct mpi_learned *l, int real, int n)
 		return agent_fail("no memory for the value of %s", key);
 	r = MPI_DO(Info_get, real, key, length, value, &flag);
 	if (!r)
-		r = learned_put_text(l, key) < 0 ? -1 : learned_put_text(l, value);
+		r = saved_put_text(v, key) < 0 ? -1 : saved_put_text(v, value);
 	free(value);
 	return r;
 }
 
-int info_learn(struct mpi_learned *l, int real)
+int info_save(struct mpi_saved_values *v, int real)
 {
 	int count;
 
-	if (MPI_DO(Info_get_nkeys, real, &count) || learned_put(l, count) < 0)
+	if (MPI_DO(Info_get_nkeys, real, &count) || saved_put(v, count) < 0)
 		return -1;
 	for (int i = 0; i < count; i++)
-		if (put_key(l, real, i) < 0)
+		if (put_key(v, real, i) < 0)
 			return -1;
 	return 0;
 }
@@ -87,14 +87,14 @@ static int takes_info(const char *key, const char *value)
 	return !openmpi_is_used() || (strlen(key) <= KEY && *value && strlen(value) <= VALUE);
 }
 
-static int make_info(struct learned_reader *r, int *real, int are_hints)
+static int make_info(struct saved_reader *r, int *real, int are_hints)
 {
-	int count = learned_get(r);
+	int count = saved_get(r);
 
 	if (MPI_DO(Info_create, real))
 		return -1;
 	for (int i = 0; i < count; i++) {
-		const char *key = learned_get_text(r), *value = learned_get_text(r);
+		const char *key = saved_get_text(r), *value = saved_get_text(r);
 
 		if (are_hints && !takes_info(key, value))
 			continue;
@@ -106,12 +106,12 @@ static int make_info(struct learned_reader *r, int *real, int are_hints)
 	return 0;
 }
 
-int info_make(struct learned_reader *r, int *real)
+int info_make(struct saved_reader *r, int *real)
 {
 	return make_info(r, real, 0);
 }
 
-int hints_make(struct learned_reader *r, int *real)
+int hints_make(struct saved_reader *r, int *real)
 {
 	return make_info(r, real, 1);
 }

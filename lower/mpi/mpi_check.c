@@ -50,7 +50,7 @@ int mpi_check(void)
 	if (!name && s->finalized)
 		return 0;
 	if (!name)
-		return check_requests(s) || objects_learn_unless_begun(s) ? -1 : 0;
+		return check_requests(s) || objects_save_unless_begun(s) ? -1 : 0;
 	return agent_fail(
 		"it has called %s, and what that leaves in an MPI library that lies in "
 		"the lower half (trecr-run --mpi=lower) cannot be saved yet",

@@ -41,44 +41,44 @@ struct mpi_object *mpi_object_of_real(struct mpi_state *s, int real)
 
 /* ---- a checkpoint ---- */
 
-static int learn_object(struct mpi_state *s, struct mpi_object *o)
+static int save_object(struct mpi_state *s, struct mpi_object *o)
 {
-	o->learned.size = 0;
+	o->saved.size = 0;
 	switch (o->kind) {
 	case MPI_COMM:
-		return comm_learn(o) < 0 ? -1 : settings_learn(s, o);
+		return comm_save(o) < 0 ? -1 : settings_save(s, o);
 	case MPI_DATATYPE:
-		return datatype_learn(s, o) < 0 ? -1 : settings_learn(s, o);
+		return datatype_save(s, o) < 0 ? -1 : settings_save(s, o);
 	case MPI_GROUP:
-		return group_learn(&o->learned, o->real);
+		return group_save(&o->saved, o->real);
 	case MPI_INFO:
-		return info_learn(&o->learned, o->real);
+		return info_save(&o->saved, o->real);
 	case MPI_WINDOW:
-		return window_learn(o) < 0 ? -1 : settings_learn(s, o);
+		return window_save(o) < 0 ? -1 : settings_save(s, o);
 	case MPI_SESSION:
-		return session_learn(s, o);
+		return session_save(s, o);
 	}
 	return 0; /* all is known of it */
 }
 
-static int learn_predefined(struct mpi_state *s, struct mpi_object *o)
+static int save_predefined(struct mpi_state *s, struct mpi_object *o)
 {
-	o->learned.size = 0;
-	return settings_learn(s, o);
+	o->saved.size = 0;
+	return settings_save(s, o);
 }
 
-int objects_learn(struct mpi_state *s)
+int objects_save(struct mpi_state *s)
 {
 	if (mpi_functions_find() < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->count; i++)
-		if (s->objects[i]->real && learn_object(s, s->objects[i]) < 0)
+		if (s->objects[i]->real && save_object(s, s->objects[i]) < 0)
 			return -1;
 	if (!s->initialised)
 		return 0;
-	return learn_predefined(s, &s->world) < 0 || learn_predefined(s, &s->self) < 0
+	return save_predefined(s, &s->world) < 0 || save_predefined(s, &s->self) < 0
 		       ? -1
-		       : files_learn(s);
+		       : files_save(s);
 }
 
 /* ---- a restart ---- */
@@ -119,14 +119,14 @@ static uint64_t number_of(const struct mpi_object *o)
 									  : 0;
 }
 
-static int make_session(struct mpi_object *o, struct learned_reader *r)
+static int make_session(struct mpi_object *o, struct saved_reader *r)
 {
 	int handler;
 
 	return session_make(o, r, &handler) < 0 ? -1 : handler_keep(o, handler);
 }
 
-static int make_object(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+static int make_object(struct mpi_state *s, struct mpi_object *o, struct saved_reader *r)
 {
 	switch (o->kind) {
 	case MPI_COMM:
@@ -179,12 +179,12 @@ static int has_settings(const struct mpi_object *o)
 
 /* First all, then what is set of them: that refers to others. */
 static int make_all(struct mpi_state *s, struct mpi_object **objects,
-	struct learned_reader *readers, uint32_t count)
+	struct saved_reader *readers, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct mpi_object *o = objects[i];
 
-		readers[i].at = o->learned.bytes;
+		readers[i].at = o->saved.bytes;
 		if (make_object(s, o, &readers[i]) < 0)
 			return -1;
 		s->reals[o->index] = o->real;
@@ -198,7 +198,7 @@ static int make_all(struct mpi_state *s, struct mpi_object **objects,
 
 static int make_predefined(struct mpi_state *s, struct mpi_object *o)
 {
-	struct learned_reader r = {o->learned.bytes};
+	struct saved_reader r = {o->saved.bytes};
 
 	return s->initialised ? settings_make(s, o, &r) : 0;
 }
@@ -217,7 +217,7 @@ static uint32_t list_objects(struct mpi_state *s, struct mpi_object **objects)
 int objects_make(struct mpi_state *s)
 {
 	struct mpi_object **objects = calloc(s->count + 1ul, sizeof(*objects));
-	struct learned_reader *readers = calloc(s->count + 1ul, sizeof(*readers));
+	struct saved_reader *readers = calloc(s->count + 1ul, sizeof(*readers));
 	int failed = !objects || !readers;
 
 	if (failed)

@@ -3,7 +3,7 @@
 #include "lower/mpi/mpi_objects.h"
 #include "lower/runtime.h"
 
-int session_learn(struct mpi_state *s, struct mpi_object *o)
+int session_save(struct mpi_state *s, struct mpi_object *o)
 {
 	struct mpi_object *handler;
 	int info, real, r;
@@ -13,18 +13,18 @@ int session_learn(struct mpi_state *s, struct mpi_object *o)
 	handler = mpi_object_of_real(s, real);
 	if (handler && MPI_DO(Errhandler_free, &real))
 		return -1;
-	if (learned_put(&o->learned, handler ? handler->handle : real) < 0 ||
+	if (saved_put(&o->saved, handler ? handler->handle : real) < 0 ||
 		MPI_DO(Session_get_info, o->real, &info))
 		return -1;
-	r = info_learn(&o->learned, info);
+	r = info_save(&o->saved, info);
 	return MPI_DO(Info_free, &info) ? -1 : r;
 }
 
-int session_make(struct mpi_object *o, struct learned_reader *r, int *handler)
+int session_make(struct mpi_object *o, struct saved_reader *r, int *handler)
 {
 	int info;
 
-	*handler = (int)learned_get(r);
+	*handler = (int)saved_get(r);
 	if (!mpi.Session_init)
 		return agent_fail(
 			"it has a session (MPI_Session_init), and the MPI library has none");

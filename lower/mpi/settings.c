@@ -56,15 +56,15 @@ static int is_key_of(const struct mpi_object *key, const struct mpi_object *o)
 	       key->subject == functions_of(o).subject;
 }
 
-static int learn_attribute(struct mpi_object *o, const struct mpi_object *key)
+static int save_attribute(struct mpi_object *o, const struct mpi_object *key)
 {
 	void *value = NULL;
 	int flag;
 
 	if (get_attribute(o, key, &value, &flag))
 		return -1;
-	return flag && (learned_put(&o->learned, key->handle) < 0 ||
-			       learned_put(&o->learned, (int64_t)value) < 0)
+	return flag && (saved_put(&o->saved, key->handle) < 0 ||
+			       saved_put(&o->saved, (int64_t)value) < 0)
 		       ? -1
 		       : 0;
 }
@@ -86,28 +86,28 @@ static const struct mpi_object *next_of_self(const struct mpi_state *s, uint64_t
 
 /* Each as its keyval and value; 0 ends them. In which order they were set the library does not tell, and it
  * matters for MPI_COMM_SELF only: MPI_Finalize deletes the last one first. */
-static int learn_attributes(struct mpi_state *s, struct mpi_object *o)
+static int save_attributes(struct mpi_state *s, struct mpi_object *o)
 {
 	const struct mpi_object *key = NULL;
 
 	if (o == &s->self) {
 		while ((key = next_of_self(s, key ? key->self_order : 0)))
-			if (learn_attribute(o, key) < 0)
+			if (save_attribute(o, key) < 0)
 				return -1;
-		return learned_put(&o->learned, 0);
+		return saved_put(&o->saved, 0);
 	}
 	for (uint32_t i = 0; i < s->count; i++)
-		if (is_key_of(s->objects[i], o) && learn_attribute(o, s->objects[i]) < 0)
+		if (is_key_of(s->objects[i], o) && save_attribute(o, s->objects[i]) < 0)
 			return -1;
-	return learned_put(&o->learned, 0);
+	return saved_put(&o->saved, 0);
 }
 
-static int make_attributes(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+static int make_attributes(struct mpi_state *s, struct mpi_object *o, struct saved_reader *r)
 {
 	int handle;
 
-	while ((handle = learned_get(r))) {
-		void *value = (void *)learned_get(r);
+	while ((handle = saved_get(r))) {
+		void *value = (void *)saved_get(r);
 
 		if (set_attribute(o, s->objects[handle & MPI_HANDLES_MASK], value))
 			return -1;
@@ -115,7 +115,7 @@ static int make_attributes(struct mpi_state *s, struct mpi_object *o, struct lea
 	return 0;
 }
 
-static int learn_handler(struct mpi_state *s, struct mpi_object *o)
+static int save_handler(struct mpi_state *s, struct mpi_object *o)
 {
 	struct mpi_object *handler;
 	int real;
@@ -125,21 +125,21 @@ static int learn_handler(struct mpi_state *s, struct mpi_object *o)
 		return -1;
 	handler = mpi_object_of_real(s, real);
 	if (!handler)
-		return learned_put(&o->learned, real);
-	return MPI_DO(Errhandler_free, &real) ? -1 : learned_put(&o->learned, handler->handle);
+		return saved_put(&o->saved, real);
+	return MPI_DO(Errhandler_free, &real) ? -1 : saved_put(&o->saved, handler->handle);
 }
 
-static int learn_hints(struct mpi_object *o)
+static int save_hints(struct mpi_object *o)
 {
 	int info, r;
 
 	if (MPI_DO(Comm_get_info, o->real, &info))
 		return -1;
-	r = info_learn(&o->learned, info);
+	r = info_save(&o->saved, info);
 	return MPI_DO(Info_free, &info) ? -1 : r;
 }
 
-static int make_hints(struct mpi_object *o, struct learned_reader *r)
+static int make_hints(struct mpi_object *o, struct saved_reader *r)
 {
 	int info;
 
@@ -186,7 +186,7 @@ int handlers_make(struct mpi_state *s)
 	return failed ? -1 : 0;
 }
 
-static int learn_name(struct mpi_object *o)
+static int save_name(struct mpi_object *o)
 {
 	char name[MPI_MAX_NAME] = "";
 	int length, failed = o->kind == MPI_COMM ? MPI_DO(Comm_get_name, o->real, name, &length)
@@ -194,7 +194,7 @@ static int learn_name(struct mpi_object *o)
 				     ? MPI_DO(Win_get_name, o->real, name, &length)
 				     : MPI_DO(Type_get_name, o->real, name, &length);
 
-	return failed ? -1 : learned_put_text(&o->learned, name);
+	return failed ? -1 : saved_put_text(&o->saved, name);
 }
 
 static int make_name(const struct mpi_object *o, const char *name)
@@ -206,24 +206,24 @@ static int make_name(const struct mpi_object *o, const char *name)
 	return *name ? MPI_DO(Type_set_name, o->real, name) : 0;
 }
 
-int settings_learn(struct mpi_state *s, struct mpi_object *o)
+int settings_save(struct mpi_state *s, struct mpi_object *o)
 {
-	if (learn_name(o) < 0 || learn_attributes(s, o) < 0)
+	if (save_name(o) < 0 || save_attributes(s, o) < 0)
 		return -1;
 	if (o->kind == MPI_DATATYPE)
 		return 0;
-	if (learn_handler(s, o) < 0)
+	if (save_handler(s, o) < 0)
 		return -1;
-	return o->kind == MPI_COMM ? learn_hints(o) : 0;
+	return o->kind == MPI_COMM ? save_hints(o) : 0;
 }
 
-int settings_make(struct mpi_state *s, struct mpi_object *o, struct learned_reader *r)
+int settings_make(struct mpi_state *s, struct mpi_object *o, struct saved_reader *r)
 {
-	if (make_name(o, learned_get_text(r)) || make_attributes(s, o, r) < 0)
+	if (make_name(o, saved_get_text(r)) || make_attributes(s, o, r) < 0)
 		return -1;
 	if (o->kind == MPI_DATATYPE)
 		return 0;
-	if (handler_keep(o, (int)learned_get(r)) < 0)
+	if (handler_keep(o, (int)saved_get(r)) < 0)
 		return -1;
 	return o->kind == MPI_COMM ? make_hints(o, r) : 0;
 }

@@ -26,7 +26,7 @@ enum {
 
 /* ---- asked at a checkpoint ---- */
 
-int window_learn(struct mpi_object *o)
+int window_save(struct mpi_object *o)
 {
 	int group, r, info;
 
@@ -36,10 +36,10 @@ int window_learn(struct mpi_object *o)
 				  "MPI_COMM_WORLD");
 	if (MPI_DO(Comm_group, o->window->comm, &group))
 		return -1;
-	r = group_learn(&o->learned, group);
+	r = group_save(&o->saved, group);
 	if (MPI_DO(Group_free, &group) || r || MPI_DO(Win_get_info, o->real, &info))
 		return -1;
-	r = info_learn(&o->learned, info);
+	r = info_save(&o->saved, info);
 	return MPI_DO(Info_free, &info) ? -1 : r;
 }
 
@@ -103,7 +103,7 @@ static int check_shared(const struct mpi_window *w)
 				"that were on one node on one node, with one /dev/shm");
 }
 
-int window_make(struct mpi_object *o, struct learned_reader *r)
+int window_make(struct mpi_object *o, struct saved_reader *r)
 {
 	struct mpi_window *w = o->window;
 	int group, info, tag = o->count ? (int)(o->count->number & 0x7fff) : 0;

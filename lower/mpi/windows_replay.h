@@ -2,10 +2,10 @@
 #ifndef LOWER_MPI_WINDOWS_REPLAY_H
 #define LOWER_MPI_WINDOWS_REPLAY_H
 
-#include "lower/mpi/learned.h"
+#include "lower/mpi/saved_values.h"
 
-int window_learn(struct mpi_object *o);
-int window_make(struct mpi_object *o, struct learned_reader *r);
+int window_save(struct mpi_object *o);
+int window_make(struct mpi_object *o, struct saved_reader *r);
 
 /* All ranks are stopped, and do this now: whatever one has begun is complete at its target when this returns. 0 or
  * -1, also when the others have not come until then (CLOCK_MONOTONIC, in ns). */

@@ -57,7 +57,7 @@ struct mpi_file {
 	int32_t error;
 	int32_t status[MPI_STATUS_INTS];
 	int32_t unused;
-	struct mpi_learned learned;
+	struct mpi_saved_values saved;
 	/* Of nonblocking collective calls, if its record is still that one's. */
 	struct mpi_request *latest;
 	uint64_t latest_posted;
@@ -71,10 +71,10 @@ union mpi_file_slot {
 };
 
 struct mpi_files {
-	union mpi_file_slot *slots;  /* MPI_FILES of them */
-	uint32_t used;               /* from the first on */
-	uint32_t lock;               /* of which are free */
-	struct mpi_learned defaults; /* of MPI_FILE_NULL: its error handler */
+	union mpi_file_slot *slots;       /* MPI_FILES of them */
+	uint32_t used;                    /* from the first on */
+	uint32_t lock;                    /* of which are free */
+	struct mpi_saved_values defaults; /* of MPI_FILE_NULL: its error handler */
 };
 
 /* The name of what was opened, as systems know it: ROMIO takes what stands before a colon for the kind

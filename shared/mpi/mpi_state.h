@@ -60,7 +60,7 @@ struct mpi_buffer {
 };
 
 /* What MPI is asked about an object at a checkpoint, as numbers and strings in a row. */
-struct mpi_learned {
+struct mpi_saved_values {
 	uint64_t size, room;
 	char *bytes; /* in the arena */
 };
@@ -131,7 +131,7 @@ struct mpi_object {
 	uint32_t uses;          /* requests that have a datatype */
 	struct mpi_buffer
 		*buffer; /* of a communicator or session; NULL: it has never had one */
-	struct mpi_learned learned;
+	struct mpi_saved_values saved;
 };
 
 /* A call by which the program has added an error, or removed one, with the number that it gave. */

@@ -75,7 +75,7 @@ static struct mpi_object *new_object(void)
 	if (o) {
 		s->free = o->next;
 		index = o->index;
-		raw_zero(o, offsetof(struct mpi_object, learned)); /* its room is used again */
+		raw_zero(o, offsetof(struct mpi_object, saved)); /* its room is used again */
 		o->index = index;
 		return o;
 	}
