@@ -1,5 +1,5 @@
-/* What the driver is to call when something happens, for as long as the object lives: not made
- * again yet. */
+/* User objects, and functions of the program that the driver calls for log messages and asynchronous
+ * notifications. A restart does not make them again yet, so a checkpoint is refused while one exists. */
 #include "stubs/cuda/graphs.h"
 
 #define CU_GRAPH_USER_OBJECT_MOVE 1
