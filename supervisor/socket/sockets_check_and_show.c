@@ -1,5 +1,5 @@
 /*
- * socket/sockets_show.c - a socket of an image: checked, and in words.
+ * socket/sockets_check_and_show.c - a socket of an image: whether it can be made here, and in words.
  */
 #include <inttypes.h>
 #include <stdlib.h>
