@@ -34,7 +34,7 @@ void newborn_stop(void)
 }
 
 /* To the entry to a call, or to the exit from it. Signals that report ends of children are
- * ignored (ignore_end_signals() in newborn_code.c), others do what they always do. */
+ * ignored (ignore_end_signals() in newborn_main.c), others do what they always do. */
 static int run_to_call(struct restore *r, struct newborn *n, pid_t *made)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;

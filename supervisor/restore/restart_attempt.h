@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_RESTORE_RESTART_ATTEMPT_H
 #define SUPERVISOR_RESTORE_RESTART_ATTEMPT_H
 
-#include "supervisor/restore/newborn_code.h"
+#include "supervisor/restore/newborn_main.h"
 #include "supervisor/restore/newborn_call.h"
 #include "supervisor/restore/restore.h"
 #include "supervisor/socket/kept_connections.h"

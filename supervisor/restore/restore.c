@@ -6,7 +6,7 @@
  *	restore_check.c		before all: what the image says; is all here that it needs?
  *	create_processes.c		the processes, up to the first instruction of the program's
  *				file: make_tree.c, sessions_and_groups.c: they make each other,
- *				as they were, by calls put into them; newborn_code.c,
+ *				as they were, by calls put into them; newborn_main.c,
  *				child_before_exec.c: then each sets up its descriptors, and
  *				executes its program's file
  *	loader_plan.c		it plans what the loader is to do in each: memory first

@@ -12,7 +12,7 @@
  * Of processes that share a table of descriptors, the first puts the descriptors of all to their
  * places, when the others need them no more.
  */
-#include "supervisor/restore/newborn_code.h"
+#include "supervisor/restore/newborn_main.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /*
- * restore/newborn_code.h - the first part of a restart: from the process that spawn_restored() makes
+ * restore/newborn_main.h - the first part of a restart: from the process that spawn_restored() makes
  * to all of the tree, with the open files that they share, in their sessions and groups, each
  * about to execute its program's file. What is done in the new processes; who makes whom is
  * restore/make_tree.c.
  */
-#ifndef SUPERVISOR_RESTORE_NEWBORN_CODE_H
-#define SUPERVISOR_RESTORE_NEWBORN_CODE_H
+#ifndef SUPERVISOR_RESTORE_NEWBORN_MAIN_H
+#define SUPERVISOR_RESTORE_NEWBORN_MAIN_H
 
 #include <linux/sched.h>
 
