@@ -135,7 +135,7 @@ fi
 
 # ---- as an ordinary user ----
 
-user="setpriv --reuid=65534 --regid=65534 --clear-groups --"
+user=$as_nobody
 if am_root && $user test -x "$build/trecr-run" && $user unshare -U -T true 2>/dev/null; then
 	chmod 711 "$scratch"
 	mkdir "$scratch/bin-user"

@@ -102,7 +102,7 @@ arena users
 if am_root && have setpriv; then
 	launch "$victim/idle"
 	chmod 755 "$scratch" .
-	setpriv --reuid=65534 --regid=65534 --clear-groups "$build/trecr-ckpt" "$sup" >path 2>ckpt.err
+	$as_nobody "$build/trecr-ckpt" "$sup" >path 2>ckpt.err
 	isnt $? 0 "a program of another user"
 	like "$(told)" "^trecr-ckpt: cannot .*(permitted|ermission|denied|user)" "is refused"
 	finish

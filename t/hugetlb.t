@@ -72,7 +72,7 @@ if have python3; then
 fi
 if have python3 && am_root && have setpriv; then
 	(
-		cd "$scratch" && unprivileged
+		cd "$scratch" && drop_memory_capabilities
 		arena gap-unprivileged
 		launch python3 ../gap.py && ! checkpoint
 		echo $? >refused

@@ -462,8 +462,8 @@ remove_awaited() {
 	done
 }
 
-# From here on trecr lacks the privileges by which root gets at memory without a name.
-unprivileged() {
+# From here on trecr lacks the capabilities by which root gets at memory without a name.
+drop_memory_capabilities() {
 	mkdir weak || exit 1
 	for tool in run ckpt restart; do
 		printf '#!/bin/sh\nexec setpriv --bounding-set=-sys_admin,-checkpoint_restore -- %s "$@"\n' \
@@ -483,6 +483,9 @@ loopback_up() {
 wait_go='while [ ! -e go ]; do sleep 0.05; done'
 
 # ---- who runs this ----
+
+# Before a command of root's: as an ordinary user. (All of a test: mk/as_user.sh.)
+as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups --"
 
 am_root() {
 	[ "$(id -u)" = 0 ]

@@ -52,7 +52,7 @@ limited_memory() {
 hidden_memory
 if am_root && have setpriv; then
 	cycle hidden_limited private
-	cd "$scratch" && unprivileged
+	cd "$scratch" && drop_memory_capabilities
 	hidden_memory
 	limited_memory
 elif ! am_root; then

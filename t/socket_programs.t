@@ -212,7 +212,7 @@ for dir in /usr/lib/postgresql/*/bin "$(dirname "$(command -v initdb)")"; do
 	[ -x "$dir/postgres" ] && [ -x "$dir/pgbench" ] && [ -x "$dir/pg_isready" ] && postgres=$dir
 done
 as=
-if am_root; then as="setpriv --reuid=65534 --regid=65534 --clear-groups --"; fi
+if am_root; then as=$as_nobody; fi
 cluster() {
 	mkdir data
 	[ -z "$as" ] || chown 65534:65534 data

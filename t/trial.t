@@ -157,7 +157,7 @@ sweep >/dev/null
 # An ordinary user's program: who may not raise limits has no room for its mappings.
 if am_root && have setpriv && unshare --user true 2>/dev/null; then
 	arena user
-	user="setpriv --reuid=65534 --regid=65534 --clear-groups --"
+	user=$as_nobody
 	mkdir bin && cp "$build"/trecr-{run,ckpt,restart} "$victim"/{idle,mlock} bin
 	tools=$PWD/bin
 	chmod 711 "$scratch" && chmod 777 . "$TMPDIR" && mkdir -m 777 place
