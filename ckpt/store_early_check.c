@@ -15,11 +15,6 @@
 #include "ckpt/trust.h"
 #include "lib/util.h"
 
-static enum store_early_check good_or_bad(int failed)
-{
-	return failed ? STORE_EARLY_BAD : STORE_EARLY_GOOD;
-}
-
 static int check_writable(int fd, const char *dir, struct err *e)
 {
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
@@ -99,8 +94,10 @@ enum store_early_check store_early_check(const char *dir, struct err *e)
 
 	if (fd < 0 && errno == ENOENT)
 		return look_above(dir, e);
-	if (fd < 0)
-		return good_or_bad(err_set(e, errno, "cannot open %s", dir));
+	if (fd < 0) {
+		err_set(e, errno, "cannot open %s", dir);
+		return STORE_EARLY_BAD;
+	}
 	if (trust_check_parent(fd, dir, e) || check_writable(fd, dir, e) ||
 		check_links(fd, dir, e))
 		return STORE_EARLY_BAD;

@@ -5,11 +5,6 @@
 
 #include "mmu/runs.h"
 
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static int map_one(
 	struct mmu_device *d, const struct mmu_driver *driver, uint32_t start, uint32_t count)
 {
@@ -45,7 +40,7 @@ int extents_map(struct mmu_device *d, const struct mmu_driver *driver, uint32_t 
 	int r = 0;
 
 	while (done < count) {
-		uint32_t n = smaller(count - done, piece);
+		uint32_t n = count - done < piece ? count - done : piece;
 
 		r = map_one(d, driver, start + done, n);
 		if (r)

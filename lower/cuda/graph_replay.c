@@ -104,30 +104,12 @@ static int add_set(void *graph, struct graph_node *n)
 	return r ? cuda_failed("cuGraphAddMemsetNode", r) : 0;
 }
 
-static int add_host(void *graph, struct graph_node *n)
-{
-	return add_by("cuGraphAddHostNode", graph, n, &n->params.host);
-}
-
 static int add_empty(void *graph, struct graph_node *n)
 {
 	int r = CUDA(cuGraphAddEmptyNode, (void **, void *, void *const *, size_t))(
 		&n->made, graph, NO_DEPENDENCIES);
 
 	return r ? cuda_failed("cuGraphAddEmptyNode", r) : 0;
-}
-
-static int add_event(void *graph, struct graph_node *n)
-{
-	const char *name = n->type == GRAPH_WAIT_EVENT ? "cuGraphAddEventWaitNode"
-						       : "cuGraphAddEventRecordNode";
-
-	return add_by(name, graph, n, n->handle->real);
-}
-
-static int add_batch(void *graph, struct graph_node *n)
-{
-	return add_by("cuGraphAddBatchMemOpNode", graph, n, &n->params.batch);
 }
 
 /* ---- graphs ---- */
@@ -230,16 +212,17 @@ static int add_node(void *graph, struct graph_node *n)
 	case GRAPH_MEMSET:
 		return add_set(graph, n);
 	case GRAPH_HOST:
-		return add_host(graph, n);
+		return add_by("cuGraphAddHostNode", graph, n, &n->params.host);
 	case GRAPH_CHILD:
 		return add_child(graph, n);
 	case GRAPH_EMPTY:
 		return add_empty(graph, n);
 	case GRAPH_WAIT_EVENT:
+		return add_by("cuGraphAddEventWaitNode", graph, n, n->handle->real);
 	case GRAPH_EVENT_RECORD:
-		return add_event(graph, n);
+		return add_by("cuGraphAddEventRecordNode", graph, n, n->handle->real);
 	case GRAPH_BATCH_MEM_OP:
-		return add_batch(graph, n);
+		return add_by("cuGraphAddBatchMemOpNode", graph, n, &n->params.batch);
 	case GRAPH_CONDITIONAL:
 		return add_conditional(graph, n);
 	default:

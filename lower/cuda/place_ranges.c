@@ -59,12 +59,6 @@ int block_fill_shared(size_t first, size_t last)
 	return 0;
 }
 
-static int block_fill(size_t first, size_t last)
-{
-	return saved_places.list[first].large ? place_fill(&saved_places.list[first])
-					      : block_fill_shared(first, last);
-}
-
 /* ---- ranges ---- */
 
 /* The driver reserves a range when it has no other room: the hint has it take this one. All of
@@ -104,10 +98,12 @@ int range_fill(const struct range *r)
 	if (open_range(r, &tail))
 		return -1;
 	for (size_t i = r->first, next; i < r->last; i = next) {
+		struct place *p = &saved_places.list[i];
+
 		next = places_next_block(&saved_places, i);
-		if (block_end(&saved_places.list[i]) == r->end && filler_give(&tail))
+		if (block_end(p) == r->end && filler_give(&tail))
 			return -1;
-		if (block_fill(i, next))
+		if (p->large ? place_fill(p) : block_fill_shared(i, next))
 			return -1;
 	}
 	return 0;

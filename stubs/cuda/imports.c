@@ -18,19 +18,15 @@ struct memory_import *import_find(struct memory_state *s, uint64_t address)
 	return i;
 }
 
-static int is_same(const struct share_handle *a, const struct share_handle *b)
-{
-	return !__builtin_memcmp(a, b, sizeof(*a));
-}
-
 /* The driver counts how often a context has opened something. */
 static int open_known(
 	struct memory_state *s, const struct memory_import *wanted, uint64_t *address)
 {
 	struct memory_import *i = s->imports;
 
-	while (i && (!is_same(&i->from, &wanted->from) || i->pool != wanted->pool ||
-			    (!i->pool && i->context != wanted->context)))
+	while (i &&
+		(__builtin_memcmp(&i->from, &wanted->from, sizeof(i->from)) ||
+			i->pool != wanted->pool || (!i->pool && i->context != wanted->context)))
 		i = i->next;
 	if (!i)
 		return 0;

@@ -255,13 +255,6 @@ static int unwind_thread(Dwfl_Thread *thread, void *arg)
 	return DWARF_CB_OK;
 }
 
-static void note_dwfl(struct unwinder *u)
-{
-	char *note = xasprintf("cannot unwind: %s", dwfl_errmsg(-1));
-
-	buf_push(&u->notes, char *, &note);
-}
-
 static int prepare_unwinder(struct unwinder *u)
 {
 	u->core = elf_begin(u->img->fd, ELF_C_READ, NULL);
@@ -286,8 +279,11 @@ static void unwind_process(struct unwinder *u, const struct checkpoint *c, size_
 	u->threads = image_note_array(c->processes[process], IMAGE_NOTE_THREADS,
 		struct image_thread, &u->thread_count);
 	if (prepare_unwinder(u) < 0 ||
-		dwfl_getthreads(u->dwfl, unwind_thread, u) != DWARF_CB_OK)
-		note_dwfl(u);
+		dwfl_getthreads(u->dwfl, unwind_thread, u) != DWARF_CB_OK) {
+		char *note = xasprintf("cannot unwind: %s", dwfl_errmsg(-1));
+
+		buf_push(&u->notes, char *, &note);
+	}
 }
 
 static void release_unwinder(struct unwinder *u)
