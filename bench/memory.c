@@ -70,15 +70,7 @@ static void tick(volatile struct report *report)
 	uint64_t last = now();
 
 	for (;;) {
-		uint64_t t = now();
-
-		if (t - last > report->largest_gap)
-			report->largest_gap = t - last;
-		/* Not t: that may be from before a checkpoint. */
-		if (!report->first_tick)
-			report->first_tick = now();
-		report->ticks++;
-		last = t;
+		last = report_tick(report, last);
 		if (report->dirty) {
 			write_pages(report->dirty);
 			report->dirty = 0;

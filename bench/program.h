@@ -1,5 +1,6 @@
 /*
- * program.h - what benchmark programs have in common: the time, and the end when something cannot be done.
+ * program.h - what benchmark programs have in common: the time, a tick of their loop, and the end when something
+ * cannot be done.
  */
 #ifndef BENCH_PROGRAM_H
 #define BENCH_PROGRAM_H
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "bench/report.h"
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline uint64_t now(void)
@@ -21,6 +24,20 @@ static inline uint64_t now(void)
 static inline double seconds(void)
 {
 	return now() * 1e-9;
+}
+
+/* The program has gone around its loop once more, for the first time after @last. Returns the time. */
+static inline uint64_t report_tick(volatile struct report *report, uint64_t last)
+{
+	uint64_t t = now();
+
+	if (report->ready && t - last > report->largest_gap)
+		report->largest_gap = t - last;
+	/* Not t: that may be from before a checkpoint. */
+	if (!report->first_tick)
+		report->first_tick = now();
+	report->ticks++;
+	return t;
 }
 
 /* Ends the program with @what and what errno says, unless @ok. */

@@ -120,17 +120,9 @@ int main(int argc, char **argv)
 	fill(fd, strtoull(argv[2], NULL, 10));
 
 	for (uint64_t last = now();;) {
-		uint64_t t;
-
 		write_all(fd, "PING\r\n", 6);
 		expect(fd, "+PONG\r\n");
-		t = now();
-		if (report->ready && t - last > report->largest_gap)
-			report->largest_gap = t - last;
-		if (!report->first_tick)
-			report->first_tick = now();
-		report->ticks++;
+		last = report_tick(report, last);
 		report->ready = 1;
-		last = t;
 	}
 }

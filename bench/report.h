@@ -12,7 +12,7 @@
 struct report {
 	uint64_t ready;       /* 1 when memory is filled and all threads run */
 	uint64_t ticks;       /* so many times around the loop */
-	uint64_t largest_gap; /* between two ticks; bench/run sets it to 0 */
+	uint64_t largest_gap; /* between two ticks, from `ready` on; bench/run sets it to 0 */
 	uint64_t first_tick;  /* of the first tick since bench/run set it to 0 */
 	/* So much memory, in per cent, is to be written; the program sets it to 0 when it has been. */
 	uint64_t dirty;

@@ -47,17 +47,9 @@ static void tick(volatile struct report *report, int from, int to)
 
 	must(write(to, "", 1) == 1, "write");
 	for (;;) {
-		uint64_t t;
-
 		pass_on(from, to);
-		t = now();
-		if (report->ready && t - last > report->largest_gap)
-			report->largest_gap = t - last;
-		if (!report->first_tick)
-			report->first_tick = now();
-		report->ticks++;
+		last = report_tick(report, last);
 		report->ready = 1;
-		last = t;
 	}
 }
 

@@ -385,12 +385,7 @@ int main(int argc, char **argv)
 		if (round % 2 || !(rank % 2))
 			detach();
 		show_round(round);
-		on = access("go", F_OK);
-		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
-		if (round == 1) {
-			printf("ready\n");
-			fflush(stdout);
-		}
+		END_ROUND(MPI_COMM_WORLD, round, on);
 	}
 	MPI_Request_free(&started);
 	MPI_Finalize();

@@ -373,12 +373,7 @@ int main(int argc, char **argv)
 		one_round(round, late);
 		the_round = round;
 		show_round(round);
-		on = access("go", F_OK);
-		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
-		if (round == 1) {
-			printf("ready\n");
-			fflush(stdout);
-		}
+		END_ROUND(MPI_COMM_WORLD, round, on);
 	}
 	free_all();
 	MPI_Finalize();

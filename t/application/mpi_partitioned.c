@@ -218,12 +218,7 @@ int main(int argc, char **argv)
 			make_requests();
 		}
 		show_round(round);
-		on = access("go", F_OK);
-		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
-		if (round == 1) {
-			printf("ready\n");
-			fflush(stdout);
-		}
+		END_ROUND(MPI_COMM_WORLD, round, on);
 	}
 	free_requests();
 	MPI_Request_free(&nobody[0]);

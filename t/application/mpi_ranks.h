@@ -55,4 +55,16 @@ static inline void show_round(int round)
 		(void)!symlink(value, name);
 }
 
+/* Behind a round of all ranks of @comm: prints "ready" after the first, and sets @on to whether another round is to
+ * follow, which rank 0 decides: unless the file "go" is there. */
+#define END_ROUND(comm, round, on)                                                             \
+	do {                                                                                   \
+		(on) = access("go", F_OK) != 0;                                                \
+		MPI_Bcast(&(on), 1, MPI_INT, 0, comm);                                         \
+		if ((round) == 1) {                                                            \
+			printf("ready\n");                                                     \
+			fflush(stdout);                                                        \
+		}                                                                              \
+	} while (0)
+
 #endif

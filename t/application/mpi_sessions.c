@@ -147,12 +147,7 @@ int main(int argc, char **argv)
 			begin_second();
 		}
 		show_round(round);
-		on = access("go", F_OK);
-		MPI_Bcast(&on, 1, MPI_INT, 0, all);
-		if (round == 1) {
-			printf("ready\n");
-			fflush(stdout);
-		}
+		END_ROUND(all, round, on);
 	}
 	detach_buffer();
 	end_second();

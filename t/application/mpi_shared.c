@@ -549,12 +549,7 @@ int main(int argc, char **argv)
 				ask_without_window(expected);
 			break;
 		}
-		on = access("go", F_OK) != 0;
-		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
-		if (round == 1) {
-			printf("ready\n");
-			fflush(stdout);
-		}
+		END_ROUND(MPI_COMM_WORLD, round, on);
 	}
 	free_all();
 	if (child)
