@@ -59,6 +59,23 @@ finish
 is "$status" 0 "which runs on" || explain
 sweep >/dev/null
 
+# Such a thread that is found only when others have been stopped: attaching to it waits for its execve(2), and
+# what is left of the others is gone then.
+arena found_late
+found_late() {
+	exec env LD_PRELOAD="$build/t/slow.so" TRECR_SLOW=300000 TRECR_SLOW_FILE=found TRECR_TEST_TRIES_AGAIN=again \
+		"$build/trecr-run" "$@"
+}
+found_late -d ck -- "$victim/traced_exec" found </dev/null >out 2>err &
+sup=$!
+await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err
+await -t 60 -p $sup -e again 2>>await.err && echo "a second attempt" >second && rm again &
+ok "a checkpoint while a thread that is found late executes a program" quiet checkpoint || explain
+ok "at the first attempt" test ! -e second || explain second
+finish
+is "$status" 0 "which runs on" || explain
+sweep >/dev/null
+
 # Whose main thread has ended is found by its other threads, an orphan too.
 cycle orphan_thread
 

@@ -56,7 +56,24 @@ static void drop_ended_processes(struct freezer *f)
 	}
 }
 
-/* One pass: seize what is new, stop it. The list of processes grows while it is walked. */
+/* Seize what is new of @p, and stop it. */
+static int freeze_process(struct freezer *f, struct process *p, struct err *e)
+{
+	cleanup_free pid_t *tids = NULL;
+	size_t count;
+
+	if (freezer_seize_threads(f, p, &tids, &count, e) ||
+		freezer_recheck_missing(f, p, tids, count, e))
+		return -1;
+	forget_ended_threads(p);
+	if ((p->thread_count && freezer_recheck(f, &p->threads[0], e)) || stop_threads(f, p, e))
+		return -1;
+	forget_ended_threads(p);
+	/* Of a thread that has been made since, the next pass finds it and its children. */
+	return freezer_add_children(f, p, tids, count, e);
+}
+
+/* One pass. The list of processes grows while it is walked. */
 static int freeze_pass(struct freezer *f, struct err *e)
 {
 	struct tree *tree = f->tree;
@@ -64,22 +81,9 @@ static int freeze_pass(struct freezer *f, struct err *e)
 	f->found_new = false;
 	if (freezer_add_orphans(f, e))
 		return -1;
-	for (size_t i = 0; i < tree->count; i++) {
-		struct process *p = tree->processes[i];
-		cleanup_free pid_t *tids = NULL;
-		size_t count;
-
-		if (freezer_seize_threads(f, p, &tids, &count, e))
+	for (size_t i = 0; i < tree->count; i++)
+		if (freeze_process(f, tree->processes[i], e))
 			return -1;
-		if (p->thread_count && freezer_recheck(f, &p->threads[0], e))
-			return -1;
-		if (stop_threads(f, p, e))
-			return -1;
-		forget_ended_threads(p);
-		/* Of a thread that has been made since, the next pass finds it and its children. */
-		if (freezer_add_children(f, p, tids, count, e))
-			return -1;
-	}
 	drop_ended_processes(f);
 	return 0;
 }

@@ -49,6 +49,11 @@ int freezer_add_orphans(struct freezer *f, struct err *e);
  * has been killed, or it is the main thread, whose id the other one has got. */
 int freezer_recheck(struct freezer *f, struct thread *t, struct err *e);
 
+/* The same of all threads of @p that are not among @tids, those that it was seen to have: execve(2) has ended them,
+ * and freeze_unblock() has waited for them while another thread was attached to. */
+int freezer_recheck_missing(
+	struct freezer *f, struct process *p, const pid_t *tids, size_t count, struct err *e);
+
 /* Nothing from @t for a while: look what it waits for. Fails after the deadline. */
 int freezer_nothing_heard(
 	struct freezer *f, struct process *p, struct thread *t, struct err *e);

@@ -93,7 +93,7 @@ static void drop_ended(struct tree *tree, pid_t root)
 	move_orphans(tree, root);
 }
 
-/* A thread that another one's execve(2) ends does not stay stopped. */
+/* SIGKILL ends also what is stopped. */
 static int read_thread(struct process *p, struct thread *t, struct err *e)
 {
 	t->status = procfs_status(p->pid, t->tracee.tid, e);

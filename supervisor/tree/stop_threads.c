@@ -35,6 +35,33 @@ int freezer_recheck(struct freezer *f, struct thread *t, struct err *e)
 	return 0;
 }
 
+/* Both lists are in the order in which threads have been made, but for a main thread that was found late. */
+static bool is_listed(pid_t tid, const pid_t *tids, size_t count, size_t *at)
+{
+	for (size_t i = 0; i < count; i++, *at = (*at + 1) % count)
+		if (tids[*at] == tid)
+			return true;
+	return false;
+}
+
+int freezer_recheck_missing(
+	struct freezer *f, struct process *p, const pid_t *tids, size_t count, struct err *e)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < p->thread_count; i++) {
+		struct thread *t = &p->threads[i];
+
+		if (is_listed(t->tracee.tid, tids, count, &at))
+			continue;
+		if (freezer_recheck(f, t, e))
+			return -1;
+		/* Something of the process ran. */
+		f->found_new |= t->tracee.state == TRACEE_GONE;
+	}
+	return 0;
+}
+
 static int recheck_all(struct freezer *f, struct process *p, struct err *e)
 {
 	for (size_t i = 0; i < p->thread_count; i++)

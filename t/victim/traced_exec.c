@@ -1,10 +1,14 @@
 /*
  * A thread that executes this program again as soon as it is traced, while the main thread makes other
  * threads: those of them that have begun by then end with it, and are traced from their birth.
+ *
+ *	traced_exec FILE	the thread is made when FILE is there, which means that the others have been
+ *				found, and executes the program when they are stopped: these end with it
  */
 #include "victim.h"
 
 static char *name;
+static _Atomic pid_t other;
 
 void victim_hurt(void)
 {
@@ -41,6 +45,39 @@ static void *end(void *arg)
 	return arg;
 }
 
+static bool is_stopped(pid_t tid)
+{
+	char path[64], text[512];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, ") t ");
+}
+
+static void *idle(void *arg)
+{
+	other = gettid();
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void *execute_later(void *arg)
+{
+	char *argv[] = {name, "executed", NULL};
+
+	(void)arg;
+	while (!is_stopped(other))
+		usleep(100);
+	execv("/proc/thread-self/exe", argv);
+	_exit(3);
+}
+
 static bool is_to_go_on(void)
 {
 	sigset_t set;
@@ -60,11 +97,25 @@ static void make_threads(void)
 	}
 }
 
+static void make_thread_at(const char *file)
+{
+	victim_thread(idle, NULL);
+	while (!other)
+		usleep(100);
+	unlink(file);
+	victim_ready();
+	while (access(file, F_OK) && !is_to_go_on())
+		usleep(100);
+	victim_thread(execute_later, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	name = argv[0];
-	if (argc < 2 || strcmp(argv[1], "executed"))
+	if (argc < 2)
 		make_threads();
+	else if (strcmp(argv[1], "executed"))
+		make_thread_at(argv[1]);
 	victim_wait();
 	return victim_done();
 }
