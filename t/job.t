@@ -66,9 +66,10 @@ like "$(cat err.0)" 'of a job of 3 ranks, and 2 have been started' "nor with ano
 is "$(cat err.1 err.2 | grep -c 'have been started')" 0 "which one rank says"
 
 kill_all
-rm -f go
+rm -f go ck/ranks/[12]
 PMI_RANK=1 PMI_SIZE=3 trecr-restart ck/ckpt-000003 </dev/null 2>refused.1 &
 PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.2 &
+await -e ck/ranks/1 2>>await.err && await -e ck/ranks/2 2>>await.err
 PMI_RANK=0 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.0
 isnt $? 0 "ranks of different checkpoints are not restarted"
 wait
@@ -76,15 +77,28 @@ like "$(cat refused.0)" 'the ranks restart from different checkpoints: rank 0 fr
 	"which is said"
 is "$(cat refused.1 refused.2)" "" "by one rank"
 
-# Rank 2 comes when rank 0 has given up, and has not yet removed its socket.
+# How many sockets have the name of rank 0's: one that listens, and one a connection.
+sockets_of_rank_0() {
+	grep -c " $sockets/$rank_0\$" /proc/net/unix
+}
+
+# Rank 2 comes when rank 0 has given up, and has not yet removed its socket: it is stopped there.
 if have strace; then
-	rm ck/ranks/given-up
+	sockets=/tmp/trecr-$(id -u)
 	PMI_RANK=1 PMI_SIZE=3 trecr-restart ck/ckpt-000003 </dev/null 2>refused.1 &
-	PMI_RANK=0 PMI_SIZE=3 strace -qq -o strace.out -e inject=unlink:delay_enter=3000000 \
-		trecr-restart ck </dev/null 2>refused.0 &
-	await -e ck/ranks/given-up && PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.2
+	# shellcheck disable=SC2016 # of the inner shell
+	PMI_RANK=0 PMI_SIZE=3 bash -c 'exec strace -D -qq -o strace.out -P "$0/$$" -e inject=unlink:retval=0:signal=STOP \
+		trecr-restart ck' "$sockets" </dev/null 2>refused.0 &
+	rank_0=$!
+	await -p $rank_0 strace.out '^--- stopped by SIGSTOP' >/dev/null 2>>await.err
+	before=$(sockets_of_rank_0)
+	PMI_RANK=2 PMI_SIZE=3 trecr-restart ck </dev/null 2>refused.2 &
+	rank_2=$!
+	while [ -e /proc/$rank_2 ] && [ "$(sockets_of_rank_0)" -le "$before" ]; do pause 0.02; done
+	kill -CONT $rank_0
 	wait
 	is "$(grep -c 'different checkpoints' refused.0) $(cat refused.1 refused.2)" "1 " "also where one comes late"
+	rm "$sockets/$rank_0"
 else
 	skip "a rank that comes late" "no strace"
 fi
