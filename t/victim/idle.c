@@ -127,8 +127,7 @@ int main(int argc, char **argv)
 	}
 	victim_wait();
 	if (!strcmp(what, "count")) {
-		uint64_t before[2] = {counts[0][0], counts[1][0]},
-			 limit = victim_now() + 20 * SEC;
+		uint64_t before[2] = {counts[0][0], counts[1][0]}, limit = victim_limit();
 		volatile uint64_t(*now)[2] = counts;
 
 		while ((now[0][0] == before[0] || now[1][0] == before[1]) &&

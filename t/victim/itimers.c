@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 	static const int kinds[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 	struct itimerval set = {.it_interval = {77, 123000}, .it_value = {1000, 0}}, now;
 	sigset_t alarm_set;
-	uint64_t start = victim_now();
+	uint64_t start = victim_now(), limit;
 
 	if (argc > 1 && !strcmp(argv[1], "fire")) {
 		/* An expiration: never early, by the clock that the program sees. */
@@ -54,10 +54,10 @@ int main(int argc, char **argv)
 	signal(SIGVTALRM, SIG_IGN);
 	set.it_value = (struct timeval){0, 10000};
 	MUST(!setitimer(ITIMER_VIRTUAL, &set, NULL));
-	start = victim_now();
+	limit = victim_limit();
 	do {
 		MUST(!getitimer(ITIMER_VIRTUAL, &now));
-	} while (now.it_value.tv_sec < 70 && victim_now() - start < 20 * SEC);
+	} while (now.it_value.tv_sec < 70 && victim_now() < limit);
 	CHECK(now.it_value.tv_sec >= 70, "a virtual timer does not run");
 	return victim_done();
 }

@@ -58,7 +58,7 @@ static void expect(int fd, const char *text, const char *what)
 /* Until @count bytes can be read, as the kernel works them off in its own time. */
 static void await(int fd, int count)
 {
-	uint64_t limit = victim_now() + 20 * SEC;
+	uint64_t limit = victim_limit();
 	int have = 0;
 
 	while (!ioctl(fd, FIONREAD, &have) && have != count) {

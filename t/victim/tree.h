@@ -114,7 +114,7 @@ static inline void tree_reap(pid_t pid, int want)
 /* Until @pid is in @state, as /proc tells. */
 static inline void tree_until_state(pid_t pid, char state)
 {
-	uint64_t limit = victim_now() + 20 * SEC;
+	uint64_t limit = victim_limit();
 	char path[64], text[512], *p;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);

@@ -48,7 +48,7 @@ static void __attribute__((noreturn)) run(int chain)
 
 static void until(_Atomic long *value, long more)
 {
-	uint64_t limit = victim_now() + 20 * SEC;
+	uint64_t limit = victim_limit();
 	long start = *value;
 
 	while (*value < start + more && victim_now() < limit)

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	victim_wait();
 	for (int i = 0; i < COUNT; i++) {
 		long before = all->executed[i];
-		uint64_t limit = victim_now() + 20 * SEC;
+		uint64_t limit = victim_limit();
 
 		while (all->executed[i] < before + 3 && victim_now() < limit && !all->stop)
 			usleep(500);

@@ -36,7 +36,7 @@ static void place(int fd, int at)
 /* Until @count of them stand, one of whom is made after the other. */
 static void await_standing(int count)
 {
-	uint64_t limit = victim_now() + 20 * SEC;
+	uint64_t limit = victim_limit();
 
 	while (all->count < count) {
 		MUST(victim_now() < limit);

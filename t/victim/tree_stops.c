@@ -63,7 +63,7 @@ static siginfo_t next(int which, int events)
 /* With SIGCHLD, which comes later than what waitid() sees. */
 static void send(int which, int signal, int how)
 {
-	uint64_t limit = victim_now() + 20 * SEC;
+	uint64_t limit = victim_limit();
 	int before = chlds;
 	siginfo_t info;
 
