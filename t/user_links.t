@@ -7,8 +7,8 @@ am_root || skip_all "needs root"
 have python3 || skip_all "no python3"
 on_disk "$@"
 
-# Whom nobody else is.
-user=$((64000 + $$ % 500 * 2))
+# Whom nobody else is, t/users.t included.
+user=$((63000 + $$ % 1000))
 chmod 711 "$scratch"
 
 # The user's directory is d, what is root's alone is in roots.
