@@ -39,7 +39,7 @@ traces() {
 # the kernel looks for such from time to time.)
 nothing_left() {
 	local i
-	for ((i = 0; i < 20; i++)); do
+	for ((i = 0; i < 100; i++)); do
 		traces | diff before - | grep '^[<>]' | grep -v '^< /proc/net/unix ' >left
 		[ -s left ] || return 0
 		await -t 0.1 -e never 2>/dev/null

@@ -226,16 +226,22 @@ tell "and the job goes on to its end"
 
 # ---- failures ----
 
-# Ranks wait in collective calls for a rank that sleeps for long. They may not have come to them yet.
+# restless PATTERN: until a checkpoint is refused for this. The ranks may not yet have come to where they stay.
+restless() {
+	for ((i = 0; i < 60; i++)); do
+		! job_checkpoint --drain-timeout 1 && grep -qE "$1" ckpt.err && break
+		: >ckpt.err
+		pause 0.5
+	done
+	cat ckpt.err
+}
+
+# Ranks wait in collective calls for a rank that sleeps for long.
 job_arena late
 mkfifo bed
 late="the ranks do not come to rest together .*rank 0 waits in MPI_[A-Za-z_]+ for ranks .*; rank 1 computes"
 start_job 3 late && await -t 60 -p $launcher -e asleep 2>>await.err
-for ((i = 0; i < 60; i++)); do
-	! job_checkpoint --drain-timeout 1 && grep -qE "$late" ckpt.err && break
-	: >ckpt.err
-done
-like "$(cat ckpt.err)" "$late" "ranks that do not come to rest are named"
+like "$(restless "$late")" "$late" "ranks that do not come to rest are named"
 step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
 	step=restart && restart_job 3 && step="its end" && finish_job 3
 tell "they go on, and are saved when it wakes up"
@@ -246,8 +252,8 @@ job_arena started
 mkfifo bed
 step=start && PROGRAM=$lasting start_job 3 late && await -t 60 -p $launcher -e asleep 2>>await.err &&
 	await -t 60 -p $launcher -e begun.0 2>>await.err && await -t 60 -p $launcher -e begun.2 2>>await.err
-! job_checkpoint --drain-timeout 1
-like "$(cat ckpt.err)" "the ranks do not come to rest together .*rank 1 computes" \
+started="the ranks do not come to rest together .*rank 1 computes"
+like "$(restless "$started")" "$started" \
 	"a rank that has not started a persistent call is named"
 step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
 	step=restart && restart_job 3 && step="its end" && finish_job 3
@@ -316,11 +322,7 @@ kill_all
 job_arena waiting
 waiting="the ranks do not come to rest together .*rank 0 waits in MPI_Wait for rank 2"
 step=start && ranks 3 "${run[@]}" -- "$partitioned" waiting && await -t 60 -p $launcher -e asleep.2 2>>await.err
-for ((i = 0; i < 60; i++)); do
-	! job_checkpoint --drain-timeout 1 && grep -qE "$waiting" ckpt.err && break
-	: >ckpt.err
-done
-like "$(cat ckpt.err)" "$waiting" "a rank that waits for a partitioned message is named with the rank that is to send it"
+like "$(restless "$waiting")" "$waiting" "a rank that waits for a partitioned message is named with the rank that is to send it"
 step="going on" && : >awake && all_in_a_round 3 && step="its end" && finish_job 3 ready
 tell "and the job goes on to its end"
 kill_all
@@ -342,16 +344,11 @@ step=start && ranks 3 "${run[@]}" -- "$windows" begun && all_asleep 3 && step=ch
 tell "operations on windows are completed while all ranks are stopped, and locks stay"
 kill_all
 
-# The library waits for a rank that must not be stopped therefore, and that sleeps. It may not have come to it yet.
+# The library waits for a rank that must not be stopped therefore, and that sleeps.
 job_arena flushing
 flushing="the ranks do not come to rest together .*rank 0 waits in MPI_Win_unlock for any rank"
 step=start && ranks 2 "${run[@]}" -- "$windows" flushing && all_asleep 2
-for ((i = 0; i < 60; i++)); do
-	pause 0.5
-	! job_checkpoint --drain-timeout 1 && grep -qE "$flushing" ckpt.err && break
-	: >ckpt.err
-done
-like "$(cat ckpt.err)" "$flushing" "a rank that completes operations on a window is named"
+like "$(restless "$flushing")" "$flushing" "a rank that completes operations on a window is named"
 step="going on" && : >awake && all_in_a_round 2 && step="next checkpoint" && job_checkpoint && kill_all &&
 	step=restart && restart_job 2 && step="its end" && finish_job 2
 tell "and is saved when the other one has woken up"

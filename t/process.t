@@ -186,7 +186,8 @@ else
 		python3 "$scratch/lists.py" "/proc/$$/status" </dev/null >out 2>err &
 	sup=$!
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err
-	not_ok "a checkpoint that is not answered in time fails" trecr-ckpt -t 1 "$sup" 2>late.err
+	# In which the first attempt is to fail.
+	not_ok "a checkpoint that is not answered in time fails" trecr-ckpt -t $((2 * slow)) "$sup" 2>late.err
 	like "$(cat late.err)" "not answered within the time given \(-t\); the checkpoint is cancelled" \
 		"and says what becomes of it"
 	rm again

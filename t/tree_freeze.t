@@ -110,7 +110,7 @@ else
 	launch python3 "$scratch/opens.py"
 	program=$(program_of "$sup")
 	await -t 60 -p "$sup" "/proc/$program/status" '^State:[[:space:]]*D' >/dev/null 2>await.err
-	not_ok "no checkpoint while a child made by vfork executes no program" trecr-ckpt -t 2 "$sup" 2>ckpt.err
+	not_ok "no checkpoint while a child made by vfork executes no program" trecr-ckpt -t $((2 * slow)) "$sup" 2>ckpt.err
 	like "$(cat ckpt.err)" "thread $program of process $program waits for what it has made by vfork to execute a program or to end; try again later" \
 		"and the thread that waits is named"
 	: <>fifo

@@ -5,7 +5,8 @@
 
 Reads one step a line from standard input:
 
-	expect REGEX	until the terminal's output since the last match has it (60 s)
+	expect REGEX	until the terminal's output since the last match has it (60 s, TEST_SLOW times as
+			long: t/lib.sh)
 	send TEXT	type TEXT, with \\n, \\xNN and so on
 	insist TEXT REGEX	type TEXT, which has no blanks, each second until the output has REGEX:
 			for keys that a program ignores for a moment
@@ -28,6 +29,7 @@ import sys
 import termios
 import time
 
+slow = max(1, int(os.environ.get("TEST_SLOW") or 1))
 command = sys.argv[1:]
 size = (24, 80)
 if command[0] == "-s":
@@ -76,7 +78,7 @@ def expect(regex, limit):
 
 
 def insist(text, regex):
-    for _ in range(30):
+    for _ in range(30 * slow):
         type_keys(text)
         if expect(regex, 1):
             return True
@@ -103,10 +105,10 @@ for line in sys.stdin:
         os.close(fd)
         break
     elif verb == "expect":
-        if not expect(rest, 60):
+        if not expect(rest, 60 * slow):
             fail(f"expected {rest!r}")
 else:
-    while more(60):
+    while more(60 * slow):
         pass
 _, status = os.waitpid(pid, 0)
 sys.exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
