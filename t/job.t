@@ -292,7 +292,7 @@ result $? "a signal to all ranks makes a checkpoint of the job, and so does the 
 job_checkpoint
 is "$(cd ck && echo ckpt-*)" "ckpt-000001 ckpt-000002 ckpt-000003" "one each" ||
 	explain err.*
-is "$(cat err.*)" "" "of which nothing is said"
+is "$(told err.*)" "" "of which nothing is said"
 finish_job
 job_result "the job runs on"
 

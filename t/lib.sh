@@ -205,8 +205,8 @@ nothing_unfinished() {
 
 # What a checkpoint has said, but for System V objects, which may be those of a test that runs
 # beside: nothing tells whose they are.
-told() {
-	grep -v '^trecr-ckpt: not in the checkpoint: System V' "${1:-ckpt.err}"
+told() { # [FILE...]
+	grep -hvE '^trecr-(ckpt|run): (rank [0-9]+: )?not in the checkpoint: System V' "${@:-ckpt.err}"
 }
 
 # await_dir NAME: until a checkpoint of this name is complete.
