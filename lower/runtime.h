@@ -30,6 +30,10 @@ int connection_take(void);
 int connection_offer(void);
 int connection_accept(void);
 
+/* Send @question, a line, to the supervisor's control socket. 0: it answers "ok"; else -errno, or -EPERM for another
+ * answer. */
+int supervisor_ask(const char *question);
+
 /* Answer other processes, under the name table->share_name. 0 or -errno. */
 int share_start(void);
 /* Ask the owner: 0, or -errno where it does not answer. *@fd is the driver's descriptor, for the caller to

@@ -15,12 +15,15 @@ static inline int variable_begins(const char *variable, const char *const *prefi
 	return 0;
 }
 
+/* By which an MPI program finds the supervisor of its rank: the name of a socket. */
+#define SUPERVISOR_VARIABLE "TRECR_SUPERVISOR"
+
 /* Of one start of a job: without a launcher there are none. */
 static inline int variable_is_launchers(const char *variable)
 {
 	static const char *const prefixes[] = {"PMI_", "PMI2_", "PMIX_", "HYDI_", "HYDRA_",
 		"MPI_LOCAL", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME=", "OMPI_", "PRTE_", "PALS_",
-		"SLURM_", NULL};
+		"SLURM_", SUPERVISOR_VARIABLE "=", NULL};
 
 	return variable_begins(variable, prefixes);
 }

@@ -13,7 +13,8 @@
 
 #include "shared/share.h"
 
-#define LOWER_SPARES 4
+#define LOWER_SPARES   4
+#define LOWER_QUESTION 32
 
 /* A thread of the lower half that sleeps and lends its thread-local storage, and with it its
  * identity, to a thread of the upper half. */
@@ -33,6 +34,7 @@ enum lower_request {
 	LOWER_CONNECTION,  /* take over the connection to the launcher (PMI_FD); out result */
 	LOWER_SHARE, /* from now on other processes may ask for what this one shares (share_name); out result */
 	LOWER_FETCH, /* ask the owner of what is shared: in share_request, out share_reply, share_fd, result */
+	LOWER_ASK,  /* ask the supervisor of this process: in question; out result */
 	LOWER_DONE, /* a request, not an order */
 	/* Orders (struct lower_order). */
 	LOWER_DRAIN, /* wait until the devices have done all that was asked of them */
@@ -171,6 +173,8 @@ struct lower_table {
 	/* And how many modules have variables in several places, so that only a trial can tell whether
 	 * they come to lie there again. */
 	uint32_t uncertain;
+
+	char question[LOWER_QUESTION]; /* of LOWER_ASK: a line for its control socket */
 
 	int connection_fd; /* of LOWER_CONNECT: the owner sends the descriptor over it by SCM_RIGHTS */
 

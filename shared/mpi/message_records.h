@@ -60,7 +60,8 @@ enum mpi_request_kind {
 	MPI_GENERALIZED,           /* which the program completes itself */
 	MPI_PARTITIONED_SEND,      /* the library has no request of it, nor of the next two */
 	MPI_PARTITIONED_RECEIVE,
-	MPI_BUFFER_FLUSH, /* of MPI_Buffer_iflush and its like */
+	MPI_BUFFER_FLUSH,      /* of MPI_Buffer_iflush and its like */
+	MPI_PARTITIONED_BELOW, /* the library's own partitioned request, which is not saved */
 };
 
 enum mpi_send_mode {

@@ -166,7 +166,8 @@ struct mpi_state {
 	 * (stubs/mpi/init.c). */
 	int32_t by_session, world_ended;
 	uint32_t sessions; /* that the program has */
-	uint32_t reserved;
+	/* Not all ranks have this stub, or it is not known: there are no collective calls but the program's own, and no checkpoints. */
+	uint32_t outsiders;
 	int32_t provided;   /* the thread level that the program was given */
 	int32_t rank, size; /* of MPI_COMM_WORLD */
 	int32_t lower_is_openmpi; /* the library of the lower half is Open MPI's, whatever ABI the program has */

@@ -201,6 +201,21 @@ void crossing_connection(void)
 	busy_end(mask);
 }
 
+int crossing_ask_supervisor(const char *question)
+{
+	struct process *p = process_get();
+	uint64_t mask;
+	int r;
+
+	if (!__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE))
+		return -1;
+	mask = busy_begin();
+	raw_copy(p->table->question, question, raw_length(question) + 1);
+	r = process_request(p->table, LOWER_ASK, NULL, NULL);
+	busy_end(mask);
+	return r ? -1 : 0;
+}
+
 int crossing_share(const uint8_t name[SHARE_NAME])
 {
 	struct process *p = process_get();

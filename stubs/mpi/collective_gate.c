@@ -273,6 +273,9 @@ STUB_HIDDEN void gate_number(struct mpi_object *o)
 	int inter = 0, members = 0, others = 0;
 	uint64_t number;
 
+	/* Others may not take part in what agrees on a number. */
+	if (mpi_state.outsiders)
+		return;
 	/* Made of a session after MPI_Finalize, it has no MPI_COMM_WORLD to be told by. */
 	if (!mpi_state.initialised || mpi_state.finalized) {
 		mpi_state.uncounted = MPI_FOREIGN;
@@ -345,8 +348,8 @@ STUB_HIDDEN int gate_is_of_world(MPI_Comm comm)
 {
 	int members = 0;
 
-	return mpi_state.initialised && !real_MPI_Comm_size(comm, &members) &&
-	       is_of_world(comm, 0, members);
+	return mpi_state.initialised && !mpi_state.outsiders &&
+	       !real_MPI_Comm_size(comm, &members) && is_of_world(comm, 0, members);
 }
 
 STUB_HIDDEN void gate_number_window(struct mpi_object *o, MPI_Comm comm, uint32_t members)
@@ -393,12 +396,12 @@ STUB_HIDDEN struct mpi_count *gate_number_file(MPI_Comm comm)
 	uint64_t number;
 	int members = 0;
 
-	if (!mpi_state.initialised || real_MPI_Comm_size(comm, &members) ||
-		!is_of_world(comm, 0, members)) {
+	if (!gate_is_of_world(comm)) {
 		mpi_state.uncounted = MPI_FOREIGN;
 		return NULL;
 	}
 	number = agree_on_number(comm);
+	real_MPI_Comm_size(comm, &members);
 	c = number ? new_count(number | MPI_NUMBER_OF_FILE, members, 0, 0) : NULL;
 	if (!c)
 		mpi_state.uncounted = MPI_TOO_MANY;

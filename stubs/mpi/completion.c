@@ -149,12 +149,13 @@ static int is_held(const struct mpi_request *r)
 }
 
 /*
- * MPI_Testall of MPICH 4.0.2 says of a persistent collective call that is complete that it has failed, and MPI_Waitall,
- * which is made of it here, does not: so they are tested one by one, when all others are complete.
+ * MPI_Testall of MPICH 4.0.2 says of a persistent collective call, and of a partitioned request, that is complete that it has
+ * failed, and MPI_Waitall, which is made of it here, does not: so they are tested one by one, when all others are complete.
  */
 static int is_apart(const struct mpi_request *r)
 {
-	return r && r->kind == MPI_PERSISTENT_COLLECTIVE && !r->held;
+	return r && !r->held &&
+	       (r->kind == MPI_PERSISTENT_COLLECTIVE || r->kind == MPI_PARTITIONED_BELOW);
 }
 
 /* The library's requests; what is held is none of its, and what a send or a file holds back is not to be complete. The

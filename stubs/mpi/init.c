@@ -50,6 +50,9 @@ STUB_HIDDEN void library_comes_up(void)
 	crossing_environment();
 	crossing_connection();
 	mpi_state.several = launcher_may_have_several();
+	/* If it cannot be said now, it will be missing when all are looked for. */
+	if (mpi_state.several)
+		(void)crossing_ask_supervisor("mpi begun\n");
 }
 
 /* What the program may be told, and must stay so when the real library is another one. MPICH 4.0, which may be, has
@@ -83,7 +86,10 @@ static int came_up(int result)
 		s->uncounted = MPI_NO_MEMORY;
 	s->main = raw_read_fs();
 	remember_told(s);
-	partitions_come_up();
+	/* No rank leaves the library's initialisation before all have entered it: those that have a stub have said so by now. */
+	s->outsiders = s->size != 1 && crossing_ask_supervisor("mpi all\n");
+	if (!s->outsiders)
+		partitions_come_up();
 	s->initialised = 1;
 	return 0;
 }

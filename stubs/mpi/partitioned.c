@@ -110,11 +110,16 @@ static int make_in_library(const struct part_init *p)
 {
 	const uint64_t words[16] = {(uint64_t)p->buffer, p->parts, p->count, p->type, p->peer,
 		p->tag, p->comm, p->info, (uint64_t)p->request};
-	int r = mpi_perform(p->index, words);
+	int error = mpi_perform(p->index, words);
+	struct mpi_request *r = error ? NULL : request_of(*p->request);
 
-	if (!r)
+	if (r) {
+		r->kind = MPI_PARTITIONED_BELOW;
+		r->persistent = 1;
+	}
+	if (!error)
 		mpi_state.called[p->index] = MPI_CALLED_UNSAVED;
-	return r;
+	return error;
 }
 
 /* One that the program may communicate with. */

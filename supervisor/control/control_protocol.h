@@ -27,6 +27,9 @@
  *						(supervisor/job/checkpoint_turns.h)
  *	arrived RANK SIZE CHECKPOINT		of rank 0 of a job that is being restarted: another
  *						member is there (supervisor/job/restart_barrier.h)
+ *	mpi begun				of a program: it initialises MPI, by trecr's stub
+ *						(stubs/mpi/init.c); ok
+ *	mpi all					ok if the programs of all ranks of the job have said that
  *	status					KEY VALUE lines, then an empty line
  *						(supervisor/run/requests.c)
  *

@@ -40,6 +40,11 @@ int control_request_parse(struct control_request *request, char *line)
 		request->kind = CONTROL_STATUS;
 		return 0;
 	}
+	request->all = !strcmp(line, "mpi all");
+	if (request->all || !strcmp(line, "mpi begun")) {
+		request->kind = CONTROL_MPI;
+		return 0;
+	}
 	request->kind = CONTROL_CHECKPOINT;
 	words = strchrnul(line, ' ');
 	if (words - line != strlen("checkpoint") || strncmp(line, "checkpoint", words - line))

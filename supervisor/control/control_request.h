@@ -9,7 +9,13 @@
 
 #include "supervisor/control/checkpoint_request.h"
 
-enum control_kind { CONTROL_CHECKPOINT, CONTROL_STATUS, CONTROL_TURN, CONTROL_ARRIVED };
+enum control_kind {
+	CONTROL_CHECKPOINT,
+	CONTROL_STATUS,
+	CONTROL_TURN,
+	CONTROL_ARRIVED,
+	CONTROL_MPI
+};
 
 struct control_request {
 	enum control_kind kind;
@@ -17,6 +23,7 @@ struct control_request {
 	uint64_t part;  /* the job's checkpoint of which it is a part, 0: of none */
 	int signalled;  /* of a turn: as for turns_ask() */
 	bool again;     /* as well */
+	bool all;       /* of MPI: ranks */
 	int rank, size; /* of a member that is restarted */
 	char from[40];  /* the checkpoint that it is restarted from */
 	int fd;         /* to the client; closed behind the answer */

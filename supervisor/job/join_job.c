@@ -4,9 +4,12 @@
  */
 #include "supervisor/job/join_job.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "shared/launcher_variables.h"
 #include "supervisor/job/member_port.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/launcher_rank.h"
@@ -50,4 +53,11 @@ int job_join_supervisor(struct supervisor *s, const char *dir, const char *from,
 	if (!self.rank)
 		s->job->turns = turns_new();
 	return 0;
+}
+
+int job_name_supervisor(const char *socket, struct err *e)
+{
+	return setenv(SUPERVISOR_VARIABLE, socket, 1)
+		       ? err_set(e, errno, "cannot set " SUPERVISOR_VARIABLE)
+		       : 0;
 }

@@ -128,18 +128,24 @@ static int refuse_taken(const struct job_member *m, const char *dir, struct err 
 		m->rank, dir, m->supervisor, m->host);
 }
 
-static int write_member(const struct job *job, struct err *e)
+/* On the disk, as other machines see it only then. */
+static int write_text(const struct job *job, const char *what, struct err *e)
 {
 	cleanup_free char *text = member_text(&job->self);
-	cleanup_free char *what = xasprintf("%s/" JOB_FOLDER "/%d", job->dir, job->rank);
 
-	/* Others may read it at any moment: until its last line is there it is none. On the
-	 * disk, as other machines see it only then. */
-	if (ftruncate(job->fd, 0) < 0 || fchmod(job->fd, 0600) < 0)
-		return err_set(e, errno, "cannot write %s", what);
 	if (pwrite_all(job->fd, text, strlen(text), 0, what, e))
 		return -1;
 	return fsync(job->fd) ? err_set(e, errno, "cannot write %s", what) : 0;
+}
+
+static int write_member(const struct job *job, struct err *e)
+{
+	cleanup_free char *what = xasprintf("%s/" JOB_FOLDER "/%d", job->dir, job->rank);
+
+	/* Others may read it at any moment: until its last line is there it is none. */
+	if (ftruncate(job->fd, 0) < 0 || fchmod(job->fd, 0600) < 0)
+		return err_set(e, errno, "cannot write %s", what);
+	return write_text(job, what, e);
 }
 
 /* Whose file it is, if that member lives. */
@@ -302,7 +308,8 @@ static int say_missing(
 			dir, size, node->local, node->host);
 	return err_set(e, 0,
 		"rank %d of the %d ranks of the job in %s is not there: it has ended, or not "
-		"started, or has another directory (all have the same, on a file system that "
+		"started, or without trecr-run, or has another directory (all have the same, "
+		"on a file system that "
 		"their nodes share, or each its own with --alone)",
 		rank, size, dir);
 }
@@ -333,6 +340,31 @@ int job_living_members(const char *dir, struct buf *members, struct err *e)
 	cleanup_buf struct buf all = {0};
 
 	return all_members(dir, &all, e) || check_living(dir, &all, members, e) ? -1 : 0;
+}
+
+/* ---- MPI ---- */
+
+int job_note_mpi(struct job *job, struct err *e)
+{
+	/* The text stays as long as it was, so there is no moment at which it is not complete. */
+	job->self.mpi = true;
+	return write_text(job, JOB_FOLDER, e);
+}
+
+int job_check_mpi(const struct job *job, job_probe *probe, struct err *e)
+{
+	cleanup_buf struct buf members = {0};
+
+	if (job_living_members(job->dir, &members, e))
+		return -1;
+	for (size_t i = 0; i < buf_count(&members, struct job_member); i++) {
+		const struct job_member *m = buf_at(&members, struct job_member, i);
+
+		if (!m->mpi || (m->life == MEMBER_UNSURE && !probe(m)))
+			return err_set(
+				e, 0, "rank %d has no MPI library in the lower half", m->rank);
+	}
+	return 0;
 }
 
 /* ---- complaints ---- */

@@ -41,6 +41,7 @@ struct job_member {
 	 * start time name it. */
 	char machine[64];
 	unsigned long long start_time;
+	bool mpi;  /* its program has begun to initialise MPI, with a stub (stubs/mpi/init.c) */
 	int local; /* how many ranks its launcher has started on its node, 0: not known */
 	int port;  /* at its addresses; 0: it is not reached from other machines */
 	struct addresses addresses;
@@ -74,6 +75,11 @@ int job_living_members(const char *dir, struct buf *members, struct err *e);
 
 /* Member @rank, if it lives as far as can be seen. */
 int job_member_of(const char *dir, int rank, struct job_member *m);
+
+/* The program of this member initialises MPI, by trecr's stub. */
+int job_note_mpi(struct job *job, struct err *e);
+/* Whether those of all members do, which live: -1, if not. */
+int job_check_mpi(const struct job *job, job_probe *probe, struct err *e);
 
 /* Whether @m runs in the pid namespace that we are in. */
 bool job_member_is_here(const struct job_member *m);

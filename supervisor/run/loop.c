@@ -19,6 +19,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd_table/descriptors.h"
+#include "supervisor/job/join_job.h"
 #include "supervisor/job/member_port.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_turns.h"
@@ -116,7 +117,9 @@ int loop_prepare(struct supervisor *s, struct err *e)
 		return err_set(
 			e, errno, "cannot become the subreaper of the program's processes");
 	l->control = control_open(e);
-	return l->control ? 0 : -1;
+	if (!l->control)
+		return -1;
+	return s->job ? job_name_supervisor(control_name(l->control), e) : 0;
 }
 
 void loop_end(struct supervisor *s)

@@ -14,6 +14,7 @@
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/checkpoint_turns.h"
+#include "supervisor/job/reach_member.h"
 #include "supervisor/control/control_protocol.h"
 #include "supervisor/run/loop.h"
 #include "supervisor/start/supervisor_messages.h"
@@ -137,6 +138,20 @@ static void answer_turn(
 		turns_ask(s->job->turns, fd, request->signalled, request->again);
 }
 
+static void answer_mpi(
+	struct supervisor *s, const struct control_request *request, struct buf *answer)
+{
+	struct err e = ERR_INIT;
+
+	if (!s->job)
+		add_text(answer, "error", "this is not a member of a job");
+	else if (request->all ? job_check_mpi(s->job, reach_answers, &e)
+			      : job_note_mpi(s->job, &e))
+		add_text(answer, "error", e.msg);
+	else
+		add_text(answer, "ok", "");
+}
+
 static void add_number(struct buf *answer, const char *key, uint64_t value)
 {
 	buf_printf(answer, "%s %" PRIu64 "\n", key, value);
@@ -206,6 +221,9 @@ void requests_answer(void *arg, const struct control_request *request, struct bu
 		break;
 	case CONTROL_TURN:
 		answer_turn(s, request, answer);
+		break;
+	case CONTROL_MPI:
+		answer_mpi(s, request, answer);
 		break;
 	case CONTROL_ARRIVED:
 		add_text(answer, "error", "the job runs already");

@@ -196,9 +196,13 @@ int mpi_gate_check(const struct mpi_gate *g, bool of_job, struct err *e)
 			"ranks "
 			"when -d names a directory and --alone is not given",
 			g->pid);
-	if (check_called(g, e))
-		return -1;
-	return check_counted(g, e);
+	if (g->s.outsiders)
+		return err_set(e, 0,
+			"process %d uses MPI together with ranks that did not, as it does, run "
+			"under a trecr-run of this job with the library in the lower half "
+			"(--mpi=lower) when it called MPI_Init; a job is saved if all ranks do",
+			g->pid);
+	return check_called(g, e) || check_counted(g, e) ? -1 : 0;
 }
 
 /* ---- the gate ---- */
