@@ -33,7 +33,7 @@ LIBS := -Wl,--export-dynamic-symbol=phase_now -Wl,--as-needed -ldw -lelf -lxxhas
 VECTOR_UNITS := sse2 avx2 avx512
 LIB_SRC := $(wildcard lib/*.c ckpt/*.c supervisor/*/*.c supervisor/*/*.S)
 LIB_OBJ := $(addprefix $(O)/,$(addsuffix .o,$(basename $(filter-out ckpt/hash_variant.c,$(LIB_SRC))))) \
-	$(VECTOR_UNITS:%=$(O)/ckpt/hash_variant_%.o) $(O)/loader/blob.o
+	$(VECTOR_UNITS:%=$(O)/ckpt/hash_variant_%.o) $(O)/loader/blob.o $(O)/opener/blob.o
 TOOLS := trecr-run trecr-ckpt trecr-restart trecr-inspect
 TOOL_BIN := $(TOOLS:%=$(O)/%)
 
@@ -99,9 +99,20 @@ $(O)/loader/loader.elf: $(LOADER_OBJ) loader/loader.lds
 		-Wl,-z,noexecstack -Wl,--no-dynamic-linker -o $@ $(LOADER_OBJ)
 $(O)/loader/loader.bin: $(O)/loader/loader.elf
 	objcopy -O binary $< $@
+# The bytes of a file as NAME and NAME_end.
+embed = printf '.section .rodata\n.global $(1)\n.global $(1)_end\n.balign 64\n$(1):\n.incbin "$<"\n$(1)_end:\n.section .note.GNU-stack\n' \
+	| $(CC) -c -x assembler -o $@ -
 $(O)/loader/blob.o: $(O)/loader/loader.bin
-	printf '.section .rodata\n.global loader_blob\n.global loader_blob_end\n.balign 64\nloader_blob:\n.incbin "$<"\nloader_blob_end:\n.section .note.GNU-stack\n' \
-		| $(CC) -c -x assembler -o $@ -
+	$(call embed,loader_blob)
+
+# A program of its own, without libc.
+$(O)/opener/open_by_group.o: opener/open_by_group.c
+	@mkdir -p $(@D)
+	$(CC) -I. $(LOADER_CFLAGS) -c -o $@ $<
+$(O)/opener/open_by_group: $(O)/opener/open_by_group.o
+	$(CC) -nostdlib -static -no-pie -s -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,noseparate-code -o $@ $<
+$(O)/opener/blob.o: $(O)/opener/open_by_group
+	$(call embed,opener_program)
 
 # Programs that are measured and shown; ordinary ones, without anything of trecr in them.
 DEMO_BIN := $(O)/demo/counter
@@ -163,7 +174,7 @@ lint:
 	@sh mk/lint.sh
 
 format:
-	clang-format -i $(shell find lib ckpt supervisor shared loader bringup lower mmu stubs tools t bench demo -name '*.[ch]')
+	clang-format -i $(shell find lib ckpt supervisor shared loader opener bringup lower mmu stubs tools t bench demo -name '*.[ch]')
 
 clean:
 	rm -rf $(O)

@@ -3,7 +3,7 @@
 # folder. Every check runs; the exit status says whether one found something.
 set -u
 
-code='lib ckpt supervisor shared loader bringup mmu tools stubs lower'
+code='lib ckpt supervisor shared loader opener bringup mmu tools stubs lower'
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
@@ -87,7 +87,7 @@ check_headers() {
 	files "$code t bench demo" '*.h' | xargs -n 1 -P "$(nproc)" sh -c '
 		libc=
 		case $0 in
-		loader/* | bringup/*) libc=-ffreestanding ;;
+		loader/* | opener/* | bringup/*) libc=-ffreestanding ;;
 		esac
 		gcc -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror -Wno-unused-function \
 			$libc -I. -D_GNU_SOURCE -DTRECR_VERSION="\"\"" -fsyntax-only -x c \

@@ -12,6 +12,7 @@ import sys
 PROGRAMS = {
     "the tools": ["lib", "ckpt", "supervisor", "tools"],
     "the loader": ["loader"],
+    "the opener": ["opener"],
     "trecr-lower": ["lower", "mmu", "shared"],
     "trecr-lower-core": ["bringup"],
     "libtrecr-crossing.so": ["stubs/crossing", "bringup"],

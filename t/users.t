@@ -266,35 +266,40 @@ as $user trecr-restart grouped </dev/null >restart.out 2>restart.err
 is $? 125 "nor out of a group that the user is not in"
 like "$(cat restart.err)" "the program was in group 5000" "which is said, too" || explain
 
-# A file whose mode forbids by now what it is open for is opened without changing that.
-if as $user unshare -U true 2>/dev/null; then
-	as $user mkdir modes
-	as $user touch modes/out modes/err
-	cd modes || exit 1
-	setpriv --reuid=$user --regid=$user --clear-groups -- \
+# A file whose mode forbids by now what it is open for is opened without changing that, also where only a supplementary group
+# is the file's (as in a directory with the set-group-ID bit). Where no set-group-ID program can be executed, it is changed
+# for a moment.
+comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]
+	local modes changed as_member
+	mkdir "modes.$2" && touch "modes.$2"/{out,err} && chown -R $user:"$2" "modes.$2" &&
+		chmod 2755 "modes.$2" && cd "modes.$2" || exit 1
+	setpriv --reuid=$user --regid=$user --groups=5000,5001 -- \
 		trecr-run -d ck -- reopened </dev/null >out 2>err &
 	sup=$!
+	as_member=(setpriv --reuid=$user --regid=$user --groups=5000,5001 ${3:-} --)
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
-	before=$(stat -c '%n %a %z' created forbidden)
-	as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
+	modes=$(stat -c '%n %a %g' created forbidden mapped)
+	changed=$(stat -c %z created forbidden mapped)
+	"${as_member[@]}" trecr-ckpt -s $sup >/dev/null 2>ckpt.err
 	await -t 60 -p $sup 2>/dev/null
-	setpriv --reuid=$user --regid=$user --clear-groups -- \
-		trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+	"${as_member[@]}" trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
 	sup=$!
-	ok "a program with files of all modes comes back" \
+	ok "a program with files of all modes $1 comes back" \
 		quiet await -t 60 -p $sup pidfile '^[0-9]+$' || explain
-	is "$(stat -c '%n %a %z' created forbidden)" "$before" \
-		"files whose modes forbid it are opened with their modes untouched" || explain
+	is "$(stat -c '%n %a %g' created forbidden mapped)" "$modes" "their modes are what they were" || explain
+	[ -n "${3:-}" ] || is "$(stat -c %z created forbidden mapped)" "$changed" "and have not been touched" || explain
 	finish
 	is "$status $(tail -n 1 out)" "0 ok" "and the program is whole" || explain
 	cd ..
+}
+
+if as $user unshare -U true 2>/dev/null; then
+	comes_back_whatever_mode "of its group" $user
+	comes_back_whatever_mode "of another of its groups" 5000
+	comes_back_whatever_mode "of such a group, without set-group-ID programs," 5001 --no-new-privs
 else
 	skip "a program with files of all modes comes back" "no user namespaces for users"
-	skip "files whose modes forbid it are opened with their modes untouched" \
-		"no user namespaces for users"
-	skip "and the program is whole" "no user namespaces for users"
 fi
-
 # A socket that root has made in a user's directory and given to that user, who puts a link to a file
 # of root's there when root brings the program back.
 cd "$scratch" && : >root.file && chmod 600 root.file

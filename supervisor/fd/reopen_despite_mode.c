@@ -1,5 +1,5 @@
 /*
- * reopen_despite_mode.c - opened in a user namespace of a helper's, where modes do not count
+ * reopen_despite_mode.c - opened in a user namespace of another process, where modes do not count
  * for our own files; where that is not available, with a mode that is changed for a moment.
  */
 #include "supervisor/fd/reopen_despite_mode.h"
@@ -14,6 +14,7 @@
 
 #include "lib/passed_fds.h"
 #include "lib/util.h"
+#include "supervisor/fd/group_opener.h"
 #include "supervisor/fd/surviving_helper.h"
 #include "supervisor/fd/trusted_path.h"
 
@@ -67,8 +68,8 @@ static int open_in_namespace(void *arg)
 	return fd < 0 ? -1 : send_descriptor(o->sender, fd);
 }
 
-/* In a process of its own, whose descriptors are not ours. Where there are no user namespaces,
- * or the file has a group that we are in beside our own. */
+/* In a process of its own, whose descriptors are not ours. Where there are no user namespaces, or a set-group-ID
+ * program cannot be executed (group_opener.h). */
 static int open_with_mode(void *arg)
 {
 	struct reopening *o = arg;
@@ -97,6 +98,34 @@ bool fd_reopens(const struct stat *st)
 	       st->st_uid == geteuid();
 }
 
+void fd_reopen_prepare(const char *path, int flags)
+{
+	static const int wanted[] = {R_OK, W_OK, R_OK | W_OK, 0};
+	struct stat st;
+
+	if (flags & O_PATH || !faccessat(AT_FDCWD, path, wanted[flags & O_ACCMODE], AT_EACCESS))
+		return;
+	/* Without it there is still another way. */
+	if (!stat(path, &st) && fd_reopens(&st) && st.st_gid != getegid())
+		(void)group_opener_start(st.st_gid);
+}
+
+void fd_reopen_end(void)
+{
+	group_openers_end();
+}
+
+/* In a user namespace. -1: there is none that would do. In one that we are in already, a group that is not mapped looks
+ * like any other such, perhaps like ours. */
+static int open_whatever_mode(int at, const struct stat *st, struct reopening *o, int from)
+{
+	snprintf(o->users, sizeof(o->users), "%u %u 1", geteuid(), geteuid());
+	snprintf(o->groups, sizeof(o->groups), "%u %u 1", getegid(), getegid());
+	if (st->st_gid == getegid() && !run_in_surviving_namespace(open_in_namespace, o, NULL))
+		return receive_descriptor(from);
+	return group_opener_open(at, o->flags);
+}
+
 int fd_reopen(const char *path, int flags)
 {
 	cleanup_fd int at = -1, from = -1, to = -1;
@@ -117,11 +146,10 @@ int fd_reopen(const char *path, int flags)
 	to = o.sender = pair[1];
 	o.path = link = xasprintf("/proc/self/fd/%d", at);
 	o.mode = st.st_mode & 07777;
-	snprintf(o.users, sizeof(o.users), "%u %u 1", geteuid(), geteuid());
-	snprintf(o.groups, sizeof(o.groups), "%u %u 1", getegid(), getegid());
-	if ((st.st_gid != getegid() ||
-		    run_in_surviving_namespace(open_in_namespace, &o, NULL)) &&
-		run_in_surviving_helper(open_with_mode, &o, NULL)) {
+	fd = open_whatever_mode(at, &st, &o, from);
+	if (fd >= 0)
+		return fd;
+	if (run_in_surviving_helper(open_with_mode, &o, NULL)) {
 		errno = o.code ? o.code : EACCES;
 		return -1;
 	}

@@ -130,6 +130,7 @@ static int check_shm_file(const char *path, const struct image_object *o, struct
 
 	if (fd_check_trusted(path, O_NOFOLLOW, e))
 		return -1;
+	fd_reopen_prepare(path, OPEN_FLAGS);
 	fd = fd_reopen(path, OPEN_FLAGS);
 	if (fd < 0 && errno == ENOENT)
 		return 0;

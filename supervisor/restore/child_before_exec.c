@@ -85,6 +85,43 @@ static int open_sources(struct restore_child *r, struct err *e)
 	return 0;
 }
 
+/* Which a trial maps private. */
+static bool maps_writable(const struct image_region *g, bool trial)
+{
+	return g->kind == IMAGE_REGION_SHARED_FILE && g->max_prot & PROT_WRITE && !trial;
+}
+
+static void prepare_modules(const struct image *img, bool trial)
+{
+	const struct image_region *regions;
+	const struct image_module *modules;
+	size_t count, module_count;
+
+	regions = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	modules = image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &module_count);
+	for (size_t i = 0; i < count; i++) {
+		const struct image_region *g = &regions[i];
+
+		if ((g->kind == IMAGE_REGION_FILE || g->kind == IMAGE_REGION_SHARED_FILE) &&
+			g->module && g->module <= module_count)
+			fd_reopen_prepare(image_string(img, modules[g->module - 1].path),
+				maps_writable(g, trial) ? O_RDWR : O_RDONLY);
+	}
+}
+
+void restore_child_prepare_files(const struct checkpoint *c, bool trial)
+{
+	const struct image_description *x;
+	size_t count;
+
+	x = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
+	for (size_t i = 0; i < count && !trial; i++)
+		if (x[i].path)
+			fd_reopen_prepare(image_string(c->job, x[i].path), x[i].flags);
+	for (size_t i = 0; i < c->process_count; i++)
+		prepare_modules(c->processes[i], trial);
+}
+
 static int open_modules(struct restore_child *r, struct err *e)
 {
 	const struct image *img = process_image(r);
@@ -96,8 +133,7 @@ static int open_modules(struct restore_child *r, struct err *e)
 	modules = image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &module_count);
 	for (size_t i = 0; i < count; i++) {
 		const struct image_region *g = &regions[i];
-		bool writable = g->kind == IMAGE_REGION_SHARED_FILE &&
-				(g->max_prot & PROT_WRITE) && !r->trial;
+		bool writable = maps_writable(g, r->trial);
 		const char *path;
 		int *slot;
 

@@ -30,6 +30,10 @@ int restore_child_init(
 	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e);
 void restore_child_free(struct restore_child *r);
 
+/* Before any process is made: prepare for files that a restart, or a trial, opens despite their modes
+ * (fd/reopen_despite_mode.h). */
+void restore_child_prepare_files(const struct checkpoint *c, bool trial);
+
 /* In the process, before its descriptors are at their numbers: working directory and umask. */
 int restore_child_enter(struct restore_child *r, const struct fd_restore *fds, struct err *e);
 /* In the process: put the descriptors of process @index of @children at their numbers, and those

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/phase.h"
+#include "supervisor/fd/reopen_despite_mode.h"
 #include "supervisor/fd/temporary_directories.h"
 #include "supervisor/fd/trusted_path.h"
 #include "supervisor/fd_kinds/saved_files_restore.h"
@@ -167,9 +168,12 @@ int restore_check_before(struct restore *r, bool alive)
 	for (size_t i = 0; i < r->count; i++)
 		if (check_directories(r, i) || check_exe(r, i))
 			return -1;
+	restore_child_prepare_files(r->c, alive);
 	/* Last, as it puts files back and cuts others. */
 	if (fd_restore_check(r->c, &fo, r->o->notice, r->e))
 		return -1;
+	/* Also for files that have been put back. */
+	restore_child_prepare_files(r->c, alive);
 	fd_name_temporary_directories(&fo);
 	r->creation.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)
@@ -187,6 +191,7 @@ void restore_release(struct restore *r)
 	buf_free(&r->clocks.moved);
 	creation_free(&r->creation);
 	socket_kept_end(&r->kept);
+	fd_reopen_end();
 }
 
 int restore_check(struct supervisor *s, const struct checkpoint *c, struct err *e)

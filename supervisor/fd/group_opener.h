@@ -1,0 +1,24 @@
+/*
+ * fd/group_opener.h - opens files of ours whose group is a supplementary one of ours, whatever their modes.
+ *
+ * By a process that has that group as its effective one, and is outside of the user namespace that a user's restart
+ * takes: in there, the group has no number. It is started before the first process of the restart, and the sockets to
+ * it are inherited.
+ */
+#ifndef SUPERVISOR_FD_GROUP_OPENER_H
+#define SUPERVISOR_FD_GROUP_OPENER_H
+
+#include <sys/types.h>
+
+/* Start the process for @group, one of ours, if there is none yet. -1: it cannot do its work here; as when no file system
+ * that we may write to is mounted without nosuid and noexec and can make files without a name (O_TMPFILE). */
+int group_opener_start(gid_t group);
+
+/* Open what @at (O_PATH) leads to with the @flags of open(2): in this process or one that it has made since, also where the
+ * file's group cannot be told, as in a user namespace. The new descriptor; -1: no process of ours has its group. */
+int group_opener_open(int at, int flags);
+
+/* End all of these processes, and wait for them. By the process that has started them. */
+void group_openers_end(void);
+
+#endif
