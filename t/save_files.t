@@ -602,6 +602,35 @@ sup=$(cat one/out)
 finish
 sweep >/dev/null
 
+# A process id that is written by way of a symbolic link that came later.
+arena own-link
+RUN_FLAGS=--save-dirs=one
+launch python3 "$scratch/asked.py" && checkpoint && ended
+mkdir aside && ln -s ../aside one/way && ln -s ../aside one/other
+trecr-restart -D --pidfile one/way/pid ck </dev/null >>out 2>restart.err
+is "$? $(readlink one/way) $(cat aside/pid)" "0 ../aside $(tail -n 1 out)" \
+	"a link by which the file of --pidfile is reached stays" || explain
+ok "and others do not" [ ! -e one/other -a -h one/other.trecr-aside ]
+sup=$(cat aside/pid)
+finish
+sweep >/dev/null
+
+# A directory that has the name of a saved file.
+arena in-the-way
+RUN_FLAGS=--save-files
+launch perl -e '$| = 1; open(F, "+>", "data") && syswrite(F, "saved") or die; print "ready\n"; sleep'
+checkpoint && ended
+rm data && mkdir data data/in
+trecr-restart -d data/in/new ck </dev/null >>out 2>restart.err
+is "$? $(ls -d data*)" "125 data" "a directory in the place of a file is not moved with the checkpoints to come"
+like "$(cat restart.err)" "/data is a directory now.*move it away" "which is said" || explain
+(cd data && trecr-restart ../ck </dev/null >../out 2>../restart.err)
+is "$? $(ls -d data*)" "125 data" "nor with the directory in which the restart is started"
+restart_detached || explain
+is "$(cat data) $(ls data.trecr-aside)" "saved in" "else it is moved aside as a whole" || explain
+finish
+sweep >/dev/null
+
 # Where checkpoints are going to be, by whichever way, and where the restart is started.
 for how in below link instead here elsewhere; do
 	arena "to-$how"

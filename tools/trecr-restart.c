@@ -104,8 +104,7 @@ static void print_notice(const char *line)
 /* What the user names is there only while it is true: the file is made beside it. What is no
  * regular file (a pipe, a terminal) is written as it is. */
 struct pidfile {
-	int fd; /* -1: none is wanted */
-	int older; /* of an earlier supervisor: held open, so that the restart leaves it there; or -1 */
+	int fd;       /* -1: none is wanted */
 	char *beside; /* NULL: the file itself is open */
 	bool in_place;
 };
@@ -121,15 +120,23 @@ static int open_beside(const char *name)
 	return fd;
 }
 
+/* The symbolic links in it are to stay where they are, too. */
+static char *absolute_as_it_is(const char *path)
+{
+	cleanup_free char *cwd = *path == '/' ? NULL : getcwd(NULL, 0);
+
+	return cwd ? xasprintf("%s/%s", cwd, path) : xstrdup(path);
+}
+
 /* Open before the restart, so that a mistake shows before the program runs. */
-static int open_pidfile(struct pidfile *p, struct err *e)
+static int open_pidfile(struct supervisor *s, struct pidfile *p, struct err *e)
 {
 	struct stat st;
 
-	*p = (struct pidfile){.fd = -1, .older = -1};
+	*p = (struct pidfile){.fd = -1};
 	if (!settings.pidfile)
 		return 0;
-	p->older = open(settings.pidfile, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	s->pidfile = absolute_as_it_is(settings.pidfile);
 	if (stat(settings.pidfile, &st) == 0 && !S_ISREG(st.st_mode)) {
 		p->fd = open(settings.pidfile, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	} else {
@@ -144,8 +151,6 @@ static int write_pidfile(struct pidfile *p, struct err *e)
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%d\n", getpid());
 
-	util_close(&p->older);
-	p->older = -1;
 	if (p->fd < 0)
 		return 0;
 	if (write_all(p->fd, text, n, settings.pidfile, e) < 0)
@@ -167,7 +172,6 @@ static void remove_pidfile(struct pidfile *p)
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
 		(void)unlink(name);
 	util_close(&p->fd);
-	util_close(&p->older);
 	free(p->beside);
 	p->beside = NULL;
 }
@@ -292,11 +296,11 @@ static int restart_and_supervise(struct supervisor *s, const char *image,
 {
 	struct checkpoint *c = NULL;
 	struct err e = ERR_INIT;
-	struct pidfile pidfile = {.fd = -1, .older = -1};
+	struct pidfile pidfile = {.fd = -1};
 	int status;
 
 	if (find_company(s, company, &e) || !(c = open_image(image, company, &e)) ||
-		open_pidfile(&pidfile, &e) < 0 || bring_back(s, c, company, &e) < 0) {
+		open_pidfile(s, &pidfile, &e) < 0 || bring_back(s, c, company, &e) < 0) {
 		if (!company && (!c || e.remedy == ERR_DAMAGED))
 			name_older(image, &e);
 		checkpoint_close(c);

@@ -21,6 +21,7 @@ struct fd_restore_options {
 	const char *
 		destination; /* where checkpoints are going to be written, which may not be there yet;
 				  * absolute; NULL: nowhere */
+	const char *pidfile; /* that the supervisor is going to write; absolute; NULL: none */
 	bool clocks_continue; /* CLOCK_MONOTONIC and CLOCK_BOOTTIME continue from the checkpoint */
 	char temporary_name[32]; /* name of directories for a moment; nobody else has it */
 	int kept;                /* connections to the outside go there, silent as yet

@@ -100,9 +100,7 @@ static void find_destination(struct clearing *c, const char *destination)
 {
 	cleanup_free char *ranks = xasprintf("%s/ranks", destination); /* job/member_files.h */
 	struct stat st;
-	int links = 0;
 
-	add_way(c, "", destination, &links);
 	if (!stat(destination, &st))
 		c->destination = id_of(&st);
 	if (!stat(ranks, &st))
@@ -130,6 +128,23 @@ static int find_own(struct clearing *c, struct err *e)
 	if (!stat(".", &st))
 		add_own(c, &st);
 	return 0;
+}
+
+/* What we have open, and the ways to what we are going to write. */
+static int begin_clearing(
+	struct clearing *c, const struct fd_restore_options *options, struct err *e)
+{
+	const char *const ways[] = {options->destination, options->pidfile};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		int links = 0;
+
+		if (ways[i])
+			add_way(c, "", ways[i], &links);
+	}
+	if (options->destination)
+		find_destination(c, options->destination);
+	return find_own(c, e);
 }
 
 static bool is_own(const struct clearing *c, const struct stat *st)
@@ -358,15 +373,28 @@ static int clear_sets(struct clearing *c, struct err *e)
 	return 0;
 }
 
-int fd_saved_clear_sets(const struct image *job, const char *destination,
+int fd_saved_clear_sets(const struct image *job, const struct fd_restore_options *options,
 	void (*notice)(const char *line), struct err *e)
 {
 	struct clearing c = {.job = job, .notice = notice};
-	int failed = find_own(&c, e);
+	int failed = begin_clearing(&c, options, e) || clear_sets(&c, e) ? -1 : 0;
 
-	if (destination)
-		find_destination(&c, destination);
-	failed = failed || clear_sets(&c, e) ? -1 : 0;
 	buf_free(&c.own);
 	return failed;
+}
+
+bool fd_saved_directory_stays(const struct fd_restore_options *options, const char *path)
+{
+	cleanup_free char *above =
+		xasprintf("%.*s", (int)(strrchr(path, '/') - path + 1), path);
+	cleanup_fd int in = fd_open_trusted(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct fd_set_file f = {.in = in, .name = strrchr(path, '/') + 1, .path = path};
+	struct clearing c = {0};
+	bool stays;
+
+	if (in < 0 || fstatat(in, f.name, &f.st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(f.st.st_mode))
+		return false;
+	stays = begin_clearing(&c, options, NULL) || must_stay(&c, &f);
+	buf_free(&c.own);
+	return stays;
 }

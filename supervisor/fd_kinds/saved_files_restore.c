@@ -432,13 +432,37 @@ static void tell_newer(
 			path);
 }
 
-int fd_saved_put_back(const struct image *job, const char *destination,
+/* Before anything is moved: a directory in the place of a file is moved aside with all that is in it. */
+static int check_directories_in_the_way(
+	const struct image *job, const struct fd_restore_options *options, struct err *e)
+{
+	const struct image_object *o;
+	size_t count;
+
+	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *path = image_string(job, o[i].name);
+
+		if (is_put_back(&o[i], path) && fd_saved_directory_stays(options, path))
+			return err_set(e, 0,
+				"cannot put the files back: %s is a directory now, and is not "
+				"moved "
+				"aside, as trecr uses something in it, or something is "
+				"mounted, a "
+				"socket or not accessible there: move it away",
+				path);
+	}
+	return 0;
+}
+
+int fd_saved_put_back(const struct image *job, const struct fd_restore_options *options,
 	void (*notice)(const char *line), struct err *e)
 {
 	const struct image_object *o;
 	size_t count;
 
-	if (fd_saved_clear_sets(job, destination, notice, e))
+	if (check_directories_in_the_way(job, options, e) ||
+		fd_saved_clear_sets(job, options, notice, e))
 		return -1;
 	o = image_note_array(job, IMAGE_NOTE_OBJECTS, struct image_object, &count);
 	for (size_t i = 0; i < count; i++) {

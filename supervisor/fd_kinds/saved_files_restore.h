@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "supervisor/fd/fd_options.h"
 
 struct image;
 
@@ -18,8 +19,8 @@ bool fd_saved_needed(const struct image *job);
 
 /* Put back what has changed since, in the same file where that is there and may be written to. What it holds
  * now is kept beside it (set_file_aside.h), as is a file of a directory that is saved as a whole which was made
- * after the checkpoint. @destination: struct fd_restore_options. */
-int fd_saved_put_back(const struct image *job, const char *destination,
+ * after the checkpoint. What trecr itself needs stays where it is. */
+int fd_saved_put_back(const struct image *job, const struct fd_restore_options *options,
 	void (*notice)(const char *line), struct err *e);
 
 #endif

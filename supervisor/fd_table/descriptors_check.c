@@ -75,7 +75,7 @@ int fd_restore_check(const struct checkpoint *c, const struct fd_restore_options
 	if ((o->rollback_files || fd_saved_needed(c->job)) && !o->alive &&
 		(check_all(&check, e) || checkpoint_verify(c, e)))
 		return -1;
-	if (!o->alive && fd_saved_put_back(c->job, o->destination, notice, e))
+	if (!o->alive && fd_saved_put_back(c->job, o, notice, e))
 		return -1;
 	options.files_are_back = true;
 	check.options = &options;

@@ -151,6 +151,7 @@ int restore_check_before(struct restore *r, bool alive)
 		.alive = alive,
 		.rollback_files = r->o->rollback_files,
 		.destination = r->s->options.dir,
+		.pidfile = r->s->pidfile,
 		.clocks_continue = r->clocks.continued,
 	};
 

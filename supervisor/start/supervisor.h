@@ -74,6 +74,7 @@ struct supervisor {
 	int init_fd;    /* reports of that init (namespace_init.h), -1: none */
 	int release_fd; /* holds a restored process back (spawn.h), -1: none */
 	char *command;  /* for messages and the image */
+	char *pidfile;  /* that will be written after the restart; absolute; NULL: none */
 	char *release;  /* the folder of this release, NULL: it is not installed */
 	struct buf
 		former_children; /* struct proc_identity: children that we had before we became

@@ -139,8 +139,10 @@ static struct image *save(const struct vma *v, void (*meanwhile)(void))
 
 static bool put_back(const struct image *job)
 {
+	static const struct fd_restore_options none;
+
 	e = (struct err)ERR_INIT;
-	if (!fd_saved_put_back(job, NULL, say, &e))
+	if (!fd_saved_put_back(job, &none, say, &e))
 		return true;
 	diag("%s", e.msg);
 	return false;
