@@ -67,6 +67,7 @@ rows_of_terminals='
 terminal-external|EXTPROC
 terminal-locked|TIOCSLCKTRMIOS
 terminal-status|status in packet mode
+terminal-console|/dev/tty.*terminals other than the standard streams
 packet-status|status in packet mode
 '
 

@@ -76,7 +76,6 @@ static const struct {
 	{1, 7, "/dev/full"},
 	{1, 8, "/dev/random"},
 	{1, 9, "/dev/urandom"},
-	{5, 0, "/dev/tty"},
 };
 
 /* Its usual name; NULL: it is none of them. */

@@ -1,5 +1,6 @@
 /* Terminals that a checkpoint refuses: fd is the master, other the slave. */
 #include <pty.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 
@@ -55,11 +56,27 @@ static void still_packet_status(void)
 	CHECK(read(fd, &status, 1) == 1 && status == TIOCPKT_STOP, "status %x", status);
 }
 
+/* A virtual console that has controlled a session of the program's own, and is open as /dev/tty only. */
+static void terminal_console(void)
+{
+	int console;
+
+	MUST(setsid() >= 0 || getsid(0) == getpid());
+	console = open("/dev/tty9", O_RDWR);
+	need(console >= 0, "no virtual console can be opened");
+	fd = open("/dev/tty", O_RDWR);
+	need(fd >= 0, "a virtual console cannot be a controlling terminal here");
+	close(console);
+	signal(SIGHUP, SIG_IGN);
+	MUST(!ioctl(fd, TIOCNOTTY));
+}
+
 static const struct kind kinds[] = {
 	{"terminal-external", terminal_external, nothing, 'd'},
 	{"terminal-locked", terminal_locked, nothing, 'd'},
 	{"terminal-status", terminal_status, still_status, 'd'},
 	{"packet-status", packet_status, still_packet_status, 'd'},
+	{"terminal-console", terminal_console, nothing, 'd'},
 };
 
 int main(int argc, char **argv)
