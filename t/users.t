@@ -300,6 +300,30 @@ if as $user unshare -U true 2>/dev/null; then
 else
 	skip "a program with files of all modes comes back" "no user namespaces for users"
 fi
+# Who may choose ids needs no namespaces.
+with_capability=(setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore --)
+what="with CAP_CHECKPOINT_RESTORE alone a user's program comes back in the namespaces of its user"
+if "${with_capability[@]}" true 2>/dev/null; then
+	as $user mkdir chooser && cd chooser || exit 1
+	as $user touch out err
+	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d ck -- idle </dev/null >out 2>err &
+	sup=$!
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+	as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
+	await -t 60 -p $sup 2>/dev/null
+	"${with_capability[@]}" trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+	sup=$!
+	await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>&1
+	program=$(program_of $sup)
+	is "$(readlink /proc/"$program"/ns/{user,pid}) $(awk '/^Cap(Inh|Prm|Amb)/ { print $2 + 0 }' /proc/"$program"/status | xargs)" \
+		"$(readlink /proc/self/ns/{user,pid}) 0 0 0" "$what, and does not keep the capability" || explain
+	finish
+	is "$status $(tail -n 1 out)" "0 ok" "and the program is whole" || explain
+	cd ..
+else
+	skip "$what" "cannot make a user who may choose ids"
+fi
+
 # A socket that root has made in a user's directory and given to that user, who puts a link to a file
 # of root's there when root brings the program back.
 cd "$scratch" && : >root.file && chmod 600 root.file
