@@ -24,39 +24,43 @@ static const struct image *process_image(const struct restore_child *r)
 	return r->c->processes[r->index];
 }
 
-int restore_child_init(
-	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e)
+/* How many descriptors of each kind @f tells of. */
+static void count_extra_fds(struct extra_fds *f, const struct checkpoint *c, size_t index)
 {
 	const struct image *img = c->processes[index];
-	size_t modules, objects, threads, count;
-	struct extra_fds *f;
 
-	memset(r, 0, sizeof(*r));
-	r->c = c;
-	r->index = index;
-	image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &modules);
-	image_note_array(c->job, IMAGE_NOTE_OBJECTS, struct image_object, &objects);
-	image_note_array(img, IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &threads);
-	count = img->source_count + 1 + EXTRA_MODULE_SLOTS * modules + threads + objects;
-	r->fds_size = sizeof(*f) + count * sizeof(int);
-	f = mmap(NULL, r->fds_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (f == MAP_FAILED)
-		return err_set(e, errno, "cannot map shared memory");
-	r->fds = f;
-	f->zero = f->exe = -1;
 	f->sources = img->source_count + 1;
-	f->modules = modules;
-	f->objects = objects;
-	f->threads = threads;
-	for (size_t i = 0; i < count; i++)
-		f->fd[i] = -1;
-	return 0;
+	f->modules = image_note_count(img, IMAGE_NOTE_MODULES, sizeof(struct image_module));
+	f->objects = image_note_count(c->job, IMAGE_NOTE_OBJECTS, sizeof(struct image_object));
+	f->threads =
+		image_note_count(img, IMAGE_NOTE_THREAD_FDS, sizeof(struct image_thread_fd));
 }
 
-void restore_child_free(struct restore_child *r)
+static size_t count_slots(const struct extra_fds *f)
 {
-	if (r->fds)
-		munmap(r->fds, r->fds_size);
+	return f->sources + EXTRA_MODULE_SLOTS * f->modules + f->threads + f->objects;
+}
+
+size_t restore_child_shared_size(const struct checkpoint *c, size_t index)
+{
+	struct extra_fds f;
+
+	count_extra_fds(&f, c, index);
+	return align_up(sizeof(f) + count_slots(&f) * sizeof(int), _Alignof(struct extra_fds));
+}
+
+void restore_child_init(
+	struct restore_child *r, const struct checkpoint *c, size_t index, void *shared)
+{
+	struct extra_fds *f = shared;
+
+	r->c = c;
+	r->index = index;
+	r->fds = f;
+	count_extra_fds(f, c, index);
+	f->zero = f->exe = -1;
+	for (size_t i = 0; i < count_slots(f); i++)
+		f->fd[i] = -1;
 }
 
 /* The files that memory is to come from. A descriptor opened without close-on-exec outlasts

@@ -22,13 +22,13 @@ struct restore_child {
 	bool stays;       /* executes nothing */
 	bool trial;       /* files are mapped in private copies */
 	struct extra_fds *fds;
-	size_t fds_size; /* bytes mapped */
 };
 
-/* Before any process is made. */
-int restore_child_init(
-	struct restore_child *r, const struct checkpoint *c, size_t index, struct err *e);
-void restore_child_free(struct restore_child *r);
+/* Bytes that the process and the supervisor share. */
+size_t restore_child_shared_size(const struct checkpoint *c, size_t index);
+/* Before any process is made. @shared: as many bytes, aligned for struct extra_fds and zero; the caller's. */
+void restore_child_init(
+	struct restore_child *r, const struct checkpoint *c, size_t index, void *shared);
 
 /* Before any process is made: prepare for files that a restart, or a trial, opens despite their modes
  * (fd/reopen_despite_mode.h). */

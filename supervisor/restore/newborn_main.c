@@ -50,6 +50,34 @@ static void collect_ids(struct creation *creation)
 		compare_ints);
 }
 
+/* One mapping for all: each that a process has is copied with each process. Behind the page for calls with @terminals
+ * come the descriptors that each process has besides the program's. */
+static int map_shared(struct creation *creation, size_t terminals, struct err *e)
+{
+	const struct checkpoint *c = creation->c;
+	size_t size = align_up(
+		sizeof(*creation->page) + terminals * sizeof(int), _Alignof(struct extra_fds));
+	char *next;
+
+	creation->page_size = size;
+	for (size_t i = 0; i < c->process_count; i++)
+		creation->page_size += restore_child_shared_size(c, i);
+	creation->page = mmap(NULL, creation->page_size, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (creation->page == MAP_FAILED) {
+		creation->page = NULL;
+		return err_set(e, errno, "cannot map shared memory");
+	}
+	creation->children = xcalloc(c->process_count, sizeof(*creation->children));
+	next = (char *)creation->page + size;
+	for (size_t i = 0; i < c->process_count; i++) {
+		restore_child_init(&creation->children[i], c, i, next);
+		creation->children[i].stays = creation_order_at(&creation->order, i)->stays;
+		next += restore_child_shared_size(c, i);
+	}
+	return 0;
+}
+
 int creation_init(struct creation *creation, const struct checkpoint *c, struct err *e)
 {
 	const struct image_job_process *list;
@@ -64,19 +92,8 @@ int creation_init(struct creation *creation, const struct checkpoint *c, struct 
 	if (creation_order_plan(&creation->order, list, sharers ? sharing : NULL, count, e))
 		return -1;
 	collect_ids(creation);
-	creation->children = xcalloc(c->process_count, sizeof(*creation->children));
-	for (size_t i = 0; i < c->process_count; i++)
-		if (restore_child_init(&creation->children[i], c, i, e))
-			return -1;
-	for (size_t i = 0; i < c->process_count; i++)
-		creation->children[i].stays = creation_order_at(&creation->order, i)->stays;
-	creation->page_size = sizeof(*creation->page) + count * sizeof(int);
-	creation->page = mmap(NULL, creation->page_size, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (creation->page == MAP_FAILED) {
-		creation->page = NULL;
-		return err_set(e, errno, "cannot map shared memory");
-	}
+	if (map_shared(creation, count, e))
+		return -1;
 	memcpy(creation->page->terminal_path, "/dev/tty", sizeof("/dev/tty"));
 	return pipe2(creation->error_pipe, O_CLOEXEC)
 		       ? err_set(e, errno, "cannot create a pipe")
@@ -87,8 +104,6 @@ void creation_free(struct creation *creation)
 {
 	for (int i = 0; i < 2; i++)
 		util_close(&creation->error_pipe[i]);
-	for (size_t i = 0; creation->children && i < creation->c->process_count; i++)
-		restore_child_free(&creation->children[i]);
 	if (creation->page)
 		munmap(creation->page, creation->page_size);
 	free(creation->children);
