@@ -73,7 +73,7 @@ VICTIM_BIN := $(filter-out %-go,$(filter $(NAMED:%=$(O)/t/victim/%),$(VICTIM_BIN
 endif
 
 # What lets system calls of trecr itself fail, or plays another user behind them.
-TEST_TOOL_BIN_SO := $(O)/t/fault.so $(O)/t/slow.so $(O)/t/swap.so
+TEST_TOOL_BIN_SO := $(O)/t/calls.so $(O)/t/fault.so $(O)/t/slow.so $(O)/t/swap.so
 $(O)/t/fault.so: t/fault/fault.h
 $(TEST_TOOL_BIN_SO): $(O)/t/%.so: t/fault/%.c
 	@mkdir -p $(@D)

@@ -85,14 +85,18 @@ static int wait_for(
 
 /* Step past the return of execve(2): the process stands in the stop before it, and returning would
  * overwrite the registers of an injected call. A process that executes nothing stands in a trap. */
+static int return_from_exec(struct new_process *np)
+{
+	return np->stays ? 0 : tracee_continue_to_syscall(leader_thread(np), 0, np->e);
+}
+
 static int finish_exec(struct new_process *np)
 {
 	struct tracee *t = leader_thread(np);
 	struct tracee_report report = {.event = TRACEE_EVENT_SYSCALL};
 
-	if (!np->stays && (tracee_continue_to_syscall(t, 0, np->e) ||
-				  tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS,
-					  &report, np->e)))
+	if (!np->stays &&
+		tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS, &report, np->e))
 		return -1;
 	if (report.event != TRACEE_EVENT_SYSCALL)
 		return err_set(np->e, 0, "the new process stops in an unexpected way");
@@ -227,17 +231,15 @@ static int wait_fill_thread(struct new_process *np, pid_t tid)
 	}
 }
 
-/* Let the leader run its batch to the trap at its end; @tids gets the ids of the threads that it
+/* Until the leader, which runs its batch, comes to the trap at its end; @tids gets the ids of the threads that it
  * makes, @max at most. The threads wait in their first stop, or with @run_new start at once. */
-static int run_batch(struct new_process *np, uint64_t batch, pid_t *tids, size_t max,
-	size_t *made, bool run_new)
+static int finish_batch(
+	struct new_process *np, pid_t *tids, size_t max, size_t *made, bool run_new)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + BATCH_PATIENCE_NS;
 	struct tracee_report report;
 
 	*made = 0;
-	if (start_batch(np, batch))
-		return -1;
 	for (;;) {
 		if (tracee_wait(leader_thread(np), deadline, &report, np->e))
 			return -1;
@@ -290,22 +292,22 @@ static int check_fill(struct new_process *np, uint64_t at, const struct batch_bu
 	return memory_limits_tell(np->process.pid, np->e);
 }
 
-static int map_memory(struct new_process *np)
+static int finish_map(struct new_process *np)
 {
 	size_t none;
 
-	return run_batch(np, np->plan.memory_at, NULL, 0, &none, true) ||
+	return finish_batch(np, NULL, 0, &none, true) ||
 			       check_fill(np, np->plan.memory_at, &np->plan.memory)
 		       ? -1
 		       : 0;
 }
 
-static int fill_memory(struct new_process *np)
+static int finish_fill(struct new_process *np)
 {
 	pid_t tids[FILL_THREADS_MAX];
 	size_t made;
 
-	if (run_batch(np, np->plan.fill_at[0], tids, FILL_THREADS_MAX, &made, true) ||
+	if (finish_batch(np, tids, FILL_THREADS_MAX, &made, true) ||
 		check_fill(np, np->plan.fill_at[0], &np->plan.fill[0]))
 		return -1;
 	for (size_t i = 0; i < made; i++)
@@ -363,7 +365,8 @@ static int make_threads(struct new_process *np)
 	size_t made;
 	int failed;
 
-	if (run_batch(np, np->plan.rest_at, tids, np->thread_count, &made, false))
+	if (start_batch(np, np->plan.rest_at) ||
+		finish_batch(np, tids, np->thread_count, &made, false))
 		return -1;
 	failed = plan_result(np->process.mem_fd, np->plan.rest_at, &np->plan.rest, &f, np->e);
 	if (failed) {
@@ -467,31 +470,38 @@ static int prepare_plan(struct new_process *np)
 	return 0;
 }
 
-static int make_memory(struct new_process *np)
+/* ---- the steps of new_process_map_steps ---- */
+
+static int begin_memory(struct new_process *np)
 {
+	if (finish_exec(np) || prepare_plan(np) || restore_plan_make(&np->plan, np->e) ||
+		map_window(np))
+		return -1;
+	if (np->memory) /* all that it still needs are its threads */
+		return np->memory->plan.other_vdso
+			       ? vdso_check_frames(np->process.mem_fd, np->img, np->e)
+			       : 0;
 	notice_numa_nodes(np);
-	if (map_window(np) || map_memory(np) || begin_lazy(np) || fill_memory(np) ||
-		new_process_unpack(np))
-		return -1;
-	return redirect_vdso(np);
+	return start_batch(np, np->plan.memory_at);
 }
 
-/* That is done: its threads are all that it still needs. */
-static int join_memory(struct new_process *np)
+static int begin_fill(struct new_process *np)
 {
-	if (map_window(np))
-		return -1;
-	return np->memory->plan.other_vdso
-		       ? vdso_check_frames(np->process.mem_fd, np->img, np->e)
-		       : 0;
+	if (np->memory)
+		return 0;
+	return finish_map(np) || begin_lazy(np) || start_batch(np, np->plan.fill_at[0]) ? -1
+											: 0;
 }
 
-int new_process_map(struct new_process *np)
+static int complete_memory(struct new_process *np)
 {
-	if (finish_exec(np) || prepare_plan(np) || restore_plan_make(&np->plan, np->e))
+	if (!np->memory && (finish_fill(np) || new_process_unpack(np) || redirect_vdso(np)))
 		return -1;
-	return (np->memory ? join_memory(np) : make_memory(np)) || clear_rseq(np) ? -1 : 0;
+	return clear_rseq(np);
 }
+
+int (*const new_process_map_steps[])(struct new_process *np) = {
+	return_from_exec, begin_memory, begin_fill, complete_memory, NULL};
 
 int new_process_threads(struct new_process *np)
 {

@@ -33,6 +33,7 @@
 #include "lib/notices.h"
 #include "lib/phase.h"
 #include "lib/procfs.h"
+#include "lib/threads.h"
 #include "supervisor/fd/shared_window.h"
 #include "supervisor/fd/shm_file.h"
 #include "supervisor/fd/temporary_directories.h"
@@ -190,13 +191,47 @@ static int restore_stops_and_terminal(struct restore *r)
 	return 0;
 }
 
+static bool shares_with_earlier(const struct restore *r, size_t i)
+{
+	return checkpoint_owner(r->c, i, IMAGE_SHARED_MEMORY) != i ||
+	       checkpoint_owner(r->c, i, IMAGE_SHARED_FILES) != i;
+}
+
+/* Take processes @first to @end to RESTORE_MAPPED. While one works for itself, the others get their next step: waiting for
+ * each at once takes a machine with much to do several turns of its scheduler for each process. */
+static int map_together(struct restore *r, size_t first, size_t end)
+{
+	for (int k = 0; new_process_map_steps[k]; k++)
+		for (size_t i = first; i < end; i++)
+			if (new_process_map_steps[k](&r->processes[i]))
+				return failed_in(r, &r->processes[i]);
+	for (size_t i = first; i < end; i++)
+		restore_advance(&r->processes[i], RESTORE_MAPPED);
+	return 0;
+}
+
+/* Not more at a time than there may be threads that read an image. */
+static int map_processes(struct restore *r)
+{
+	size_t most = r->o->threads ? r->o->threads : THREADS_MOST, end;
+
+	for (size_t i = 0; i < r->count; i = end) {
+		end = i + 1;
+		while (end < r->count && end - i < most && !shares_with_earlier(r, i) &&
+			!shares_with_earlier(r, end))
+			end++;
+		if (map_together(r, i, end))
+			return -1;
+	}
+	return 0;
+}
+
 /* What some have mapped is sealed when all have. */
 static int map_all(struct restore *r)
 {
 	cleanup_late_seals struct buf seals = {0};
 
-	return late_seals_take(&seals, r->processes, r->count, r->e) ||
-			       advance_all(r, RESTORE_MAPPED, new_process_map) ||
+	return late_seals_take(&seals, r->processes, r->count, r->e) || map_processes(r) ||
 			       late_seals_set(&seals, r->e)
 		       ? -1
 		       : 0;

@@ -1,0 +1,54 @@
+#!/bin/bash
+# What one process more in a tree costs a restart does not grow with the tree, and processes that share nothing are
+# brought back at the same time: while one fills its memory, the others get their next step.
+. "$(dirname "$0")/lib.sh"
+
+save_tree() { # PROCESSES
+	arena "$1"
+	# shellcheck disable=SC2016
+	launch sh -c 'i=1; while [ $i -lt '"$1"' ]; do sleep 1000 & i=$((i + 1)); done; echo ready; wait' &&
+		freeze_away
+}
+
+# Which processes run at the same time: how often one is let run while another has not been waited for.
+count_together() { # [OPTION...]
+	rm -f calls
+	LD_PRELOAD="$build/t/calls.so" TRECR_CALLS="$PWD/calls" restart_here "$@" || explain
+	sweep >/dev/null
+	together=$(awk '$1 == "run" { others += n > 0 && !($2 in runs); n += !($2 in runs); runs[$2] }
+		$1 == "stop" && $2 in runs { n--; delete runs[$2] }
+		END { print others + 0 }' calls)
+}
+
+# Mappings that all processes of a restart have in common: each is copied with each process.
+count_shared() {
+	rm -f pidfile
+	strace -e trace=mmap -o mmaps "$build/trecr-restart" --pidfile pidfile ck </dev/null >>out 2>>restart.err &
+	sup=$!
+	await -t 120 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err || explain
+	sweep >/dev/null
+	shared=$(grep -c 'MAP_SHARED|MAP_ANONYMOUS' mmaps)
+}
+
+processes=12
+ok "a tree is saved" save_tree $processes || { done_testing; exit; }
+if [ "${LD_PRELOAD:-}" ]; then
+	skip "how many run at the same time" "another library is preloaded"
+else
+	count_together
+	# Once for each when they execute their programs, and in three steps on the way to their memory.
+	ok "processes run at the same time ($together times)" [ "$together" -ge $((3 * (processes - 1))) ]
+	all=$together
+	count_together -j 1
+	ok "with -j 1 they are filled one after the other ($together)" [ "$together" -le $((all - 3 * (processes - 2))) ]
+fi
+if have strace; then
+	count_shared
+	many=$shared
+	save_tree 2 || explain
+	count_shared
+	is "$many" "$shared" "a process more is no shared mapping more"
+else
+	skip "a process more is no shared mapping more" "no strace"
+fi
+done_testing
