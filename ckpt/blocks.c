@@ -1,11 +1,13 @@
 /*
  * blocks.c - the threads that take chunks of runs, in one pass, or in two where hashes are known;
- * what they do with a chunk is in chunk.c.
+ * what they do with a chunk is in chunk.c. With several files, each thread writes one of its own as long as there are any
+ * that nobody has begun: then no two wait for each other, and small ones are written at the same time, too.
  */
 #include "ckpt/blocks.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ckpt/chunk.h"
@@ -19,19 +21,26 @@
 
 /* A chunk of which some blocks have to be read. */
 struct left {
-	size_t run;
+	size_t file, run;
 	uint64_t address;
 	uint32_t blocks;
 	struct chunk_blocks wanted;
 };
 
+/* What is to be written to one file, and its next chunk. */
+struct file {
+	const struct blocks_to_write *to_write;
+	size_t run;
+	uint64_t offset; /* in the run */
+};
+
 /* Shared by the workers. */
 struct work {
-	const struct blocks_to_write *to_write;
+	size_t count;
 	bool settling;        /* what is known by hashes; then all that is to be read */
 	pthread_mutex_t lock; /* of what follows */
-	size_t run;           /* the next chunk: run and offset in it, */
-	uint64_t offset;
+	struct file *files;
+	size_t next_file; /* the first that no worker has begun */
 	struct buf left;  /* struct left: chunks to be read after the last run, */
 	size_t next_left; /* and the next of them */
 	bool failed;
@@ -51,54 +60,80 @@ static size_t chunk_size(const struct blocks_to_write *to_write)
 
 /* Chunks end at multiples of their size, so that the same memory is cut the same way in every
  * checkpoint. */
-static void cut_chunk(struct work *w, struct chunk *c)
+static void cut_chunk(struct file *f, struct chunk *c)
 {
-	const struct block_run *run = &w->to_write->runs[w->run];
-	uint64_t left = run->size - w->offset, size = chunk_size(w->to_write);
+	const struct block_run *run = &f->to_write->runs[f->run];
+	uint64_t left = run->size - f->offset, size = chunk_size(f->to_write);
 
-	size -= (run->address + w->offset) % size;
+	size -= (run->address + f->offset) % size;
 	if (size > left)
 		size = left;
-	chunk_begin(c, run, run->address + w->offset, size / IMAGE_BLOCK);
-	w->offset += size;
+	chunk_begin(c, run, run->address + f->offset, size / IMAGE_BLOCK);
+	f->offset += size;
 }
 
-static void take_left(struct work *w, struct chunk *c)
+/* The next chunk of one file; false: there is none. */
+static bool take_of_file(const struct work *w, struct file *f, struct chunk *c)
 {
-	const struct left *left = buf_at(&w->left, struct left, w->next_left++);
+	const struct blocks_to_write *to_write = f->to_write;
 
-	chunk_begin(c, &w->to_write->runs[left->run], left->address, left->blocks);
+	while (f->run < to_write->run_count &&
+		(f->offset >= to_write->runs[f->run].size ||
+			!is_for_pass(w, &to_write->runs[f->run]))) {
+		f->run++;
+		f->offset = 0;
+	}
+	if (f->run == to_write->run_count)
+		return false;
+	cut_chunk(f, c);
+	return true;
+}
+
+static bool take_left(struct work *w, size_t *file, struct chunk *c)
+{
+	const struct left *left;
+
+	if (w->settling || w->next_left == buf_count(&w->left, struct left))
+		return false;
+	left = buf_at(&w->left, struct left, w->next_left++);
+	*file = left->file;
+	chunk_begin(c, &w->files[*file].to_write->runs[left->run], left->address, left->blocks);
 	c->wanted = left->wanted;
+	return true;
 }
 
-/* Take the next chunk; false when there is none or the work has ended. */
-static bool next_chunk(struct work *w, struct chunk *c)
+/* Of the file that the worker is at, else of one that nobody has begun, else of any. */
+static bool take_chunk(struct work *w, size_t *file, struct chunk *c)
 {
-	const struct blocks_to_write *to_write = w->to_write;
+	if (*file < w->count && take_of_file(w, &w->files[*file], c))
+		return true;
+	while (w->next_file < w->count) {
+		*file = w->next_file++;
+		if (take_of_file(w, &w->files[*file], c))
+			return true;
+	}
+	for (*file = 0; *file < w->count; ++*file)
+		if (take_of_file(w, &w->files[*file], c))
+			return true;
+	return take_left(w, file, c);
+}
+
+/* Take the next chunk; false when there is none or the work has ended. *file is the one that the worker is at, w->count
+ * at first. */
+static bool next_chunk(struct work *w, size_t *file, struct chunk *c)
+{
 	bool found;
 
 	pthread_mutex_lock(&w->lock);
-	while (w->run < to_write->run_count &&
-		(w->offset >= to_write->runs[w->run].size ||
-			!is_for_pass(w, &to_write->runs[w->run]))) {
-		w->run++;
-		w->offset = 0;
-	}
-	found = !w->failed && w->run < to_write->run_count;
-	if (found) {
-		cut_chunk(w, c);
-	} else if (!w->failed && !w->settling &&
-		   w->next_left < buf_count(&w->left, struct left)) {
-		take_left(w, c);
-		found = true;
-	}
+	found = !w->failed && take_chunk(w, file, c);
 	pthread_mutex_unlock(&w->lock);
 	return found;
 }
 
-static void leave_chunk(struct work *w, const struct chunk *c)
+static void leave_chunk(struct work *w, size_t file, const struct chunk *c)
 {
-	struct left left = {.run = c->run - w->to_write->runs,
+	struct left left = {.file = file,
+		.run = c->run - w->files[file].to_write->runs,
 		.address = c->address,
 		.blocks = c->blocks,
 		.wanted = c->wanted};
@@ -114,26 +149,27 @@ static void count_done(const struct blocks_to_write *to_write, uint64_t blocks)
 		__atomic_fetch_add(to_write->done, blocks * IMAGE_BLOCK, __ATOMIC_RELAXED);
 }
 
-static int record_known(struct chunk *c, struct work *w, struct err *e)
+static int record_known(struct chunk *c, struct work *w, size_t file, struct err *e)
 {
+	const struct blocks_to_write *to_write = w->files[file].to_write;
 	bool left;
 
-	if (chunk_record_known(c, w->to_write, &left, e) < 0)
+	if (chunk_record_known(c, to_write, &left, e) < 0)
 		return -1;
 	if (left)
-		leave_chunk(w, c);
-	count_done(w->to_write, c->blocks - (left ? chunk_wanted_blocks(c) : 0));
+		leave_chunk(w, file, c);
+	count_done(to_write, c->blocks - (left ? chunk_wanted_blocks(c) : 0));
 	return 0;
 }
 
-static int save_chunk(struct chunk *c, struct work *w, struct err *e)
+static int save_chunk(struct chunk *c, struct work *w, size_t file, struct err *e)
 {
-	const struct blocks_to_write *to_write = w->to_write;
+	const struct blocks_to_write *to_write = w->files[file].to_write;
 
 	if (to_write->cancelled && to_write->cancelled(to_write->cancel_context, e))
 		return -1;
 	if (w->settling)
-		return record_known(c, w, e);
+		return record_known(c, w, file, e);
 	if (chunk_filter(c, to_write, e) < 0)
 		return -1;
 	if (to_write->throttle && throttle_wait(to_write->throttle, chunk_stored_bytes(c),
@@ -159,15 +195,16 @@ static void *write_chunks(void *arg)
 {
 	struct err e = ERR_INIT;
 	struct work *w = arg;
-	struct chunk *c = chunk_new(&w->to_write->pack);
+	struct chunk *c = chunk_new(&w->files[0].to_write->pack);
+	size_t file = w->count;
 
 	if (!c) {
 		err_set(&e, 0, "cannot save memory: no memory for a buffer");
 		fail_work(w, &e);
 		return NULL;
 	}
-	while (next_chunk(w, c)) {
-		if (save_chunk(c, w, &e) < 0) {
+	while (next_chunk(w, &file, c)) {
+		if (save_chunk(c, w, file, &e) < 0) {
 			fail_work(w, &e);
 			break;
 		}
@@ -176,18 +213,30 @@ static void *write_chunks(void *arg)
 	return NULL;
 }
 
-/* Threads to use, the calling one included. */
-static unsigned count_threads(const struct blocks_to_write *to_write)
+static uint64_t count_chunks(const struct blocks_to_write *to_write)
 {
-	unsigned most = to_write->pack.method ? MAX_PACKERS : MAX_THREADS, threads;
-	unsigned files = image_writer_files(to_write->writer);
 	uint64_t chunks = 0;
 
-	threads = threads_wanted(to_write->threads, files > most ? files : most);
-
-	for (size_t i = 0; i < to_write->run_count && chunks < threads; i++)
+	for (size_t i = 0; i < to_write->run_count; i++)
 		chunks += (to_write->runs[i].size + chunk_size(to_write) - 1) /
 			  chunk_size(to_write);
+	return chunks;
+}
+
+/* Threads to use, the calling one included. */
+static unsigned count_threads(const struct work *w)
+{
+	const struct blocks_to_write *first = w->files[0].to_write;
+	unsigned most = first->pack.method ? MAX_PACKERS : MAX_THREADS, threads;
+	uint64_t chunks = 0, files = 0;
+
+	for (size_t i = 0; i < w->count; i++) {
+		chunks += count_chunks(w->files[i].to_write);
+		files += image_writer_files(w->files[i].to_write->writer);
+	}
+	if (files > most)
+		most = files < THREADS_MOST ? files : THREADS_MOST;
+	threads = threads_wanted(first->threads, most);
 	return chunks < threads ? chunks : threads;
 }
 
@@ -220,6 +269,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct left *x = a, *y = b;
 
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
 	if (x->run != y->run)
 		return x->run < y->run ? -1 : 1;
 	return (x->address > y->address) - (x->address < y->address);
@@ -249,32 +300,51 @@ static void settle_by_hashes(struct work *w, unsigned count)
 	w->settling = true;
 	run_pass(w, count);
 	w->settling = false;
-	w->run = 0;
-	w->offset = 0;
+	w->next_file = 0;
+	for (size_t i = 0; i < w->count; i++)
+		w->files[i] = (struct file){.to_write = w->files[i].to_write};
 	lefts = buf_count(&w->left, struct left);
 	if (lefts)
 		qsort(w->left.data, lefts, sizeof(struct left), by_place);
 	for (size_t i = 0; i < lefts; i++) {
 		const struct left *left = buf_at(&w->left, struct left, i);
 
-		expect_blocks(&w->to_write->runs[left->run], left);
+		expect_blocks(&w->files[left->file].to_write->runs[left->run], left);
 	}
+}
+
+static bool knows_hashes(const struct blocks_to_write *to_write)
+{
+	for (size_t i = 0; i < to_write->run_count; i++)
+		if (to_write->runs[i].hash)
+			return true;
+	return false;
+}
+
+int blocks_write_files(const struct blocks_to_write *files, size_t count, struct err *e)
+{
+	struct work w = {.count = count, .lock = PTHREAD_MUTEX_INITIALIZER, .e = e};
+	bool hashes = false;
+	unsigned threads;
+
+	if (!count)
+		return 0;
+	w.files = xcalloc(count, sizeof(*w.files));
+	for (size_t i = 0; i < count; i++) {
+		w.files[i].to_write = &files[i];
+		hashes |= knows_hashes(&files[i]);
+	}
+	threads = count_threads(&w);
+	if (threads && hashes)
+		settle_by_hashes(&w, threads);
+	if (threads && !w.failed)
+		run_pass(&w, threads);
+	buf_free(&w.left);
+	free(w.files);
+	return w.failed ? -1 : 0;
 }
 
 int blocks_write(const struct blocks_to_write *to_write, struct err *e)
 {
-	struct work w = {.to_write = to_write, .lock = PTHREAD_MUTEX_INITIALIZER, .e = e};
-	unsigned count = count_threads(to_write);
-	bool hashes = false;
-
-	for (size_t i = 0; i < to_write->run_count; i++)
-		hashes |= !!to_write->runs[i].hash;
-	if (!count)
-		return 0;
-	if (hashes)
-		settle_by_hashes(&w, count);
-	if (!w.failed)
-		run_pass(&w, count);
-	buf_free(&w.left);
-	return w.failed ? -1 : 0;
+	return blocks_write_files(to_write, 1, e);
 }

@@ -70,5 +70,8 @@ struct blocks_to_write {
 
 /* Save all runs. On failure the first error seen is in @e. */
 int blocks_write(const struct blocks_to_write *to_write, struct err *e);
+/* The same of @count files, each with a writer of its own, at the same time. What they are asked for alike (pack,
+ * threads) is the first one's. */
+int blocks_write_files(const struct blocks_to_write *files, size_t count, struct err *e);
 
 #endif

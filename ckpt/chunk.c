@@ -69,24 +69,22 @@ static int filter_read(struct chunk *c, struct err *e)
 	return 0;
 }
 
-static void filter_zero(struct chunk *c)
+/* Zero blocks are not hashed. */
+static void filter_zero_and_hash(struct chunk *c)
 {
 	enum fate zero = c->run->keep_zero ? FATE_ZERO : FATE_DROP;
 	bool all = chunk_wanted_blocks(c) == c->blocks;
 
 	for (uint32_t i = 0; i < c->blocks; i++) {
-		if (!all && !chunk_has(&c->wanted, i))
+		if (!all && !chunk_has(&c->wanted, i)) {
 			c->fate[i] = FATE_OTHER;
-		else
-			c->fate[i] = is_zero(block_data(c, i), IMAGE_BLOCK) ? zero : FATE_STORE;
-	}
-}
-
-static void filter_hash(struct chunk *c)
-{
-	for (uint32_t i = 0; i < c->blocks; i++)
-		if (c->fate[i] == FATE_STORE)
+		} else if (is_zero(block_data(c, i), IMAGE_BLOCK)) {
+			c->fate[i] = zero;
+		} else {
+			c->fate[i] = FATE_STORE;
 			hash128(block_data(c, i), IMAGE_BLOCK, c->hash[i]);
+		}
+	}
 }
 
 /* The parent's extent that has block @i; it may be @last, the extent of the block before. */
@@ -364,8 +362,7 @@ int chunk_filter(struct chunk *c, const struct blocks_to_write *to_write, struct
 		return 0;
 	if (filter_read(c, e) < 0)
 		return -1;
-	filter_zero(c);
-	filter_hash(c);
+	filter_zero_and_hash(c);
 	if (to_write->parent)
 		filter_parent(c, to_write);
 	if (clean && to_write->check_clean && check_clean(c, to_write, e) < 0)

@@ -98,18 +98,36 @@ static int is_cancelled(void *context, struct err *e)
 /* What is of no process, or of no one alone. */
 #define NO_PROCESS SIZE_MAX
 
-static int write_runs(struct checkpoint_work *w, size_t process, const struct buf *runs,
-	struct image_writer *writer, const struct image *parent)
+static bool is_peer(const struct checkpoint_work *w, size_t process)
 {
-	bool is_peer = w->peers && process != NO_PROCESS && w->roles[process].is_peer;
-	cleanup_free uint32_t *source = NULL;
+	return w->peers && process != NO_PROCESS && w->roles[process].is_peer;
+}
+
+/* Of each file that blocks of @parent may be in, its number in the new chain (checkpoint_write_chain()). The caller
+ * frees it. */
+static uint32_t *parent_sources(const struct image *parent)
+{
 	size_t sources = 0;
-	struct blocks_to_write to_write = {
+	uint32_t *source;
+
+	if (parent)
+		image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &sources);
+	source = xcalloc(sources, sizeof(*source));
+	for (size_t i = 0; i < sources; i++)
+		source[i] = i + 1;
+	return source;
+}
+
+static struct blocks_to_write prepare_runs(struct checkpoint_work *w, size_t process,
+	const struct buf *runs, struct image_writer *writer, const struct image *parent)
+{
+	return (struct blocks_to_write){
 		.runs = runs->data,
 		.run_count = buf_count(runs, struct block_run),
 		.writer = writer,
 		.parent = parent,
-		.peers = is_peer && w->roles[process].looks ? w->peers : NULL,
+		.parent_source = parent_sources(parent),
+		.peers = is_peer(w, process) && w->roles[process].looks ? w->peers : NULL,
 		.pack = w->request->compress,
 		.check_clean = test_check_clean(),
 		.cancelled = is_cancelled,
@@ -118,18 +136,18 @@ static int write_runs(struct checkpoint_work *w, size_t process, const struct bu
 		.throttle = &w->throttle,
 		.done = &w->under_way->done_bytes,
 	};
+}
 
-	if (parent)
-		image_note_array(parent, IMAGE_NOTE_CHAIN, struct image_chain, &sources);
-	source = xcalloc(sources, sizeof(*source));
-	for (size_t i = 0; i < sources; i++)
-		source[i] = i + 1; /* see checkpoint_write_chain() */
-	to_write.parent_source = source;
-	if (blocks_write(&to_write, w->e))
-		return -1;
-	if (is_peer && process < w->last_looks)
-		peers_add(w->peers, writer, parent, source);
-	return 0;
+static int write_runs(struct checkpoint_work *w, size_t process, const struct buf *runs,
+	struct image_writer *writer, const struct image *parent)
+{
+	struct blocks_to_write to_write = prepare_runs(w, process, runs, writer, parent);
+	int failed = blocks_write(&to_write, w->e);
+
+	if (!failed && is_peer(w, process) && process < w->last_looks)
+		peers_add(w->peers, writer, parent, to_write.parent_source);
+	free((void *)to_write.parent_source);
+	return failed;
 }
 
 /* How much a restart needs for the contents shows when they are written. Copies are written when the
@@ -146,18 +164,50 @@ static int refuse_full(const struct dump *d, struct err *e)
 	return memory_limits_refuse(&d->use, memory_limits_contents(extents + runs, hashes), e);
 }
 
+/* Those that look for blocks of others are written when these have been, and lower halves are asked one at a time. */
+static bool is_written_alone(const struct checkpoint_work *w, size_t i)
+{
+	return is_peer(w, i) || w->tree.processes[i]->lower;
+}
+
+static int write_together(struct checkpoint_work *w)
+{
+	cleanup_buf struct buf files = {0};
+	int failed;
+
+	for (size_t i = 0; i < w->process_count; i++) {
+		struct dump *d = &w->dumps[i];
+		struct blocks_to_write to_write;
+
+		if (!owns_memory(w, i) || is_written_alone(w, i))
+			continue;
+		to_write = prepare_runs(w, i, &d->runs, d->writer,
+			checkpoint_parent_process(w, d->process->vpid));
+		buf_push(&files, struct blocks_to_write, &to_write);
+	}
+	failed =
+		blocks_write_files(files.data, buf_count(&files, struct blocks_to_write), w->e);
+	for (size_t i = 0; i < buf_count(&files, struct blocks_to_write); i++)
+		free((void *)buf_at(&files, struct blocks_to_write, i)->parent_source);
+	return failed;
+}
+
 int checkpoint_write_memory(struct checkpoint_work *w)
 {
 	under_way_writes(w->under_way, w->info.memory_bytes);
 	phase_now = PHASE_WRITE;
+	if (write_together(w))
+		return -1;
 	for (size_t i = 0; i < w->process_count; i++) {
 		struct dump *d = &w->dumps[i];
 
-		if (owns_memory(w, i) &&
-			(write_runs(w, i, &d->runs, d->writer,
-				 checkpoint_parent_process(w, d->process->vpid)) ||
-				memory_limits_measure(d->process->task, &d->use, w->e) ||
-				refuse_full(d, w->e)))
+		if (!owns_memory(w, i))
+			continue;
+		if ((is_written_alone(w, i) &&
+			    write_runs(w, i, &d->runs, d->writer,
+				    checkpoint_parent_process(w, d->process->vpid))) ||
+			memory_limits_measure(d->process->task, &d->use, w->e) ||
+			refuse_full(d, w->e))
 			return -1;
 	}
 	return write_runs(w, NO_PROCESS, &w->shared_runs, w->job, NULL);

@@ -2,6 +2,9 @@
  * becomes smaller by it is compressed, in a chain of checkpoints with and without that. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "ckpt/blocks.h"
 #include "ckpt/hash.h"
@@ -382,6 +385,71 @@ static void test_failure(const uint8_t *memory)
 	image_writer_abort(w);
 }
 
+#define FILES 3
+
+/* Of how many files something has been read. */
+static _Atomic unsigned begun;
+
+struct together {
+	const uint8_t *memory;
+	_Atomic bool has_begun;
+};
+
+/* The first to read of a file waits for those of all others. */
+static int read_together(
+	void *context, uint64_t address, void *data, size_t size, struct err *e)
+{
+	struct together *t = context;
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + 60000000000ull;
+
+	if (!atomic_exchange(&t->has_begun, true)) {
+		begun++;
+		while (begun < FILES) {
+			if (clock_ns(CLOCK_MONOTONIC) > deadline)
+				return err_set(e, 0, "the others have not been begun");
+			sched_yield();
+		}
+	}
+	return read_memory((void *)t->memory, address, data, size, e);
+}
+
+/* Each has its blocks elsewhere, and its own contents. */
+static void test_files(const uint8_t *memory)
+{
+	struct together together[FILES] = {0};
+	struct block_run runs[FILES];
+	struct blocks_to_write files[FILES];
+	struct err e = ERR_INIT;
+	uint64_t done = 0;
+
+	begun = 0;
+	for (unsigned i = 0; i < FILES; i++) {
+		together[i].memory = memory;
+		runs[i] = (struct block_run){.address = BASE + i * 500 * IMAGE_BLOCK,
+			.size = 2000 * IMAGE_BLOCK,
+			.read = read_together,
+			.context = &together[i]};
+		files[i] = (struct blocks_to_write){.runs = &runs[i],
+			.run_count = 1,
+			.writer = start(i),
+			.threads = FILES,
+			.done = &done};
+	}
+	ok(!blocks_write_files(files, FILES, &e), "files are written at the same time %s",
+		e.msg);
+	ok(done == FILES * 2000 * IMAGE_BLOCK, "all was handled");
+	for (unsigned i = 0; i < FILES; i++) {
+		cleanup_free uint8_t *want = xcalloc(BLOCKS, IMAGE_BLOCK);
+		size_t at = (size_t)i * 500 * IMAGE_BLOCK;
+		struct image *img = finish(files[i].writer, i);
+
+		memcpy(want + at, memory + at, (size_t)2000 * IMAGE_BLOCK);
+		ok(matches(img, want), "%s has what is its own", names[i]);
+		image_close(img);
+	}
+	ok(!blocks_write_files(NULL, 0, &e), "no file is no error");
+}
+
 int main(void)
 {
 	cleanup_free uint8_t *memory = xmalloc((size_t)BLOCKS * IMAGE_BLOCK);
@@ -398,6 +466,7 @@ int main(void)
 	}
 	hashes = OF_NONE;
 	test_damage(memory);
+	test_files(memory);
 	test_garbage(memory);
 	test_choices();
 	test_failure(memory);
