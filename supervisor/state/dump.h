@@ -16,7 +16,7 @@
 #include "supervisor/target/dirty.h"
 #include "supervisor/target/memory_limits.h"
 #include "supervisor/target/process.h"
-#include "supervisor/target/remote.h"
+#include "supervisor/target/remote_query.h"
 
 struct device_snapshot;
 struct fd_dump;
@@ -94,14 +94,24 @@ int dump_thread_settings(
 	struct dump *d, struct thread *t, struct image_thread *it, struct err *e);
 /* Threads and their registers; and the standard core notes. */
 int dump_threads(struct dump *d, struct err *e);
-/* Signal actions, over an open bracket. */
-int dump_sigactions(struct dump *d, struct remote *r, struct err *e);
+/* The kernel's struct sigaction, as rt_sigaction(2) takes it. */
+struct kernel_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+#define SIGACTIONS 64
+/* Signal actions: fill @queries (SIGACTIONS of them) for the process, whose answers come to lie at @actions. */
+void ask_sigactions(struct remote_query *queries, struct kernel_sigaction *actions);
+int dump_sigactions(struct dump *d, const struct remote_query *answers,
+	const struct kernel_sigaction *actions, struct err *e);
 /* Add all pending signals to @out (struct image_pending). */
 int dump_pending(struct dump *d, struct buf *out, struct err *e);
 /* Adds a notice for a login id of its own, which is not saved. */
 void dump_login_id(const struct dump *d);
-/* Adds a notice for keyrings, which are not saved. */
-int dump_keyrings(struct dump *d, struct remote *r, struct err *e);
+#define KEYRING_QUERIES 4
+/* Keyrings, which are not saved: fill @queries for the process, KEYRING_QUERIES at most; returns how many. With
+ * all answers a notice may be added. */
+size_t ask_keyrings(struct remote_query *queries);
+void dump_keyrings(const struct dump *d, const struct remote_query *answers);
 
 struct process_timers {
 	struct buf posix;                     /* struct image_timer */

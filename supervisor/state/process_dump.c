@@ -347,17 +347,44 @@ static int take_setting(const struct remote *r, const char *what, const struct r
 	return 0;
 }
 
-static int read_remote(
-	struct dump *d, struct remote *r, struct image_process *ip, struct err *e)
+/* @q: QUESTIONS of them. */
+static int take_settings(struct dump *d, struct remote *r, const struct remote_query *q,
+	struct image_process *ip, struct err *e)
 {
 	static const char *const names[] = {[ASK_BREAK] = "the break",
 		[ASK_DUMPABLE] = "dumpable",
 		[ASK_SECUREBITS] = "the secure bits",
 		[ASK_THP] = "the THP setting",
 		[ASK_SUBREAPER] = "subreaper"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (q[i].result < 0)
+			return refuse_answer(r, names[i], q[i].result, e);
+	ip->brk = q[ASK_BREAK].result;
+	ip->dumpable = q[ASK_DUMPABLE].result;
+	ip->securebits = q[ASK_SECUREBITS].result;
+	ip->thp_disable = q[ASK_THP].result;
+	d->process->adopts = ip->child_subreaper;
+	/* Segments that a program has made for itself are used by their numbers. ENOSYS: this
+	 * kernel has none. */
+	if (q[ASK_LDT].result > 0)
+		return err_set(e, 0,
+			"it has segments of its own (modify_ldt), which is not supported");
+	return take_setting(r, "the W^X setting", &q[ASK_MDWE], &ip->mdwe, e) ||
+			       take_setting(r, "the KSM setting", &q[ASK_MEMORY_MERGE],
+				       &ip->memory_merge, e) ||
+			       membarrier_read(r, &q[ASK_MEMBARRIER], &ip->membarrier, e)
+		       ? -1
+		       : 0;
+}
+
+/* With signal actions and keyrings, so that the process runs once for all. */
+static int read_remote(
+	struct dump *d, struct remote *r, struct image_process *ip, struct err *e)
+{
+	struct kernel_sigaction actions[SIGACTIONS];
 	uint64_t xcomp = 0, segment;
-	uint32_t subreaper = 0;
-	struct remote_query q[QUESTIONS] = {
+	struct remote_query q[QUESTIONS + SIGACTIONS + KEYRING_QUERIES] = {
 		[ASK_BREAK] = {.nr = SYS_brk},
 		[ASK_DUMPABLE] = {.nr = SYS_prctl, .args = {PR_GET_DUMPABLE}},
 		[ASK_SECUREBITS] = {.nr = SYS_prctl, .args = {PR_GET_SECUREBITS}},
@@ -365,8 +392,8 @@ static int read_remote(
 		[ASK_SUBREAPER] = {.nr = SYS_prctl,
 			.args = {PR_GET_CHILD_SUBREAPER},
 			.out_arg = 2,
-			.out = &subreaper,
-			.size = sizeof(subreaper)},
+			.out = &ip->child_subreaper,
+			.size = sizeof(ip->child_subreaper)},
 		[ASK_XCOMP] = {.nr = SYS_arch_prctl,
 			.args = {ARCH_GET_XCOMP_PERM},
 			.out_arg = 2,
@@ -381,31 +408,17 @@ static int read_remote(
 			.size = sizeof(segment)},
 		[ASK_MEMBARRIER] = membarrier_question(),
 	};
+	size_t keyrings = ask_keyrings(&q[QUESTIONS + SIGACTIONS]);
 
-	if (remote_query(r, q, QUESTIONS, e))
+	ask_sigactions(&q[QUESTIONS], actions);
+	if (remote_query(r, q, QUESTIONS + SIGACTIONS + keyrings, e) ||
+		take_settings(d, r, q, ip, e) || dump_sigactions(d, &q[QUESTIONS], actions, e))
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (q[i].result < 0)
-			return refuse_answer(r, names[i], q[i].result, e);
-	ip->brk = q[ASK_BREAK].result;
-	ip->dumpable = q[ASK_DUMPABLE].result;
-	ip->securebits = q[ASK_SECUREBITS].result;
-	ip->thp_disable = q[ASK_THP].result;
-	ip->child_subreaper = subreaper;
-	d->process->adopts = subreaper;
 	/* Kernels and processors without AMX do not know it. */
 	ip->xcomp_permission = q[ASK_XCOMP].result ? 0 : xcomp;
-	/* Segments that a program has made for itself are used by their numbers. ENOSYS: this
-	 * kernel has none. */
-	if (q[ASK_LDT].result > 0)
-		return err_set(e, 0,
-			"it has segments of its own (modify_ldt), which is not supported");
-	return take_setting(r, "the W^X setting", &q[ASK_MDWE], &ip->mdwe, e) ||
-			       take_setting(r, "the KSM setting", &q[ASK_MEMORY_MERGE],
-				       &ip->memory_merge, e) ||
-			       membarrier_read(r, &q[ASK_MEMBARRIER], &ip->membarrier, e)
-		       ? -1
-		       : 0;
+	if (keyrings)
+		dump_keyrings(d, &q[QUESTIONS + SIGACTIONS]);
+	return 0;
 }
 
 /* mlockall(MCL_FUTURE) shows in no file, but in what becomes of newly mapped memory: it is
@@ -441,7 +454,6 @@ static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
 	scratch = remote_query_scratch(&r, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
 		 read_remote(d, &r, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
-		 dump_keyrings(d, &r, e) || dump_sigactions(d, &r, e) ||
 		 dump_timers_and_pending(d, &r, &timers, e);
 	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
 	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));

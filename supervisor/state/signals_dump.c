@@ -9,20 +9,10 @@
 #include "supervisor/state/dump.h"
 #include "supervisor/target/remote_query.h"
 
-#define SIGNALS 64
-
-/* The kernel's struct sigaction, as rt_sigaction(2) takes it. */
-struct kernel_sigaction {
-	uint64_t handler, flags, restorer, mask;
-};
-
-int dump_sigactions(struct dump *d, struct remote *r, struct err *e)
+void ask_sigactions(struct remote_query *queries, struct kernel_sigaction *actions)
 {
-	struct kernel_sigaction actions[SIGNALS];
-	struct remote_query queries[SIGNALS];
-
 	/* All of them, also those at their default: flags and masks survive a SIG_DFL. */
-	for (int i = 0; i < SIGNALS; i++)
+	for (int i = 0; i < SIGACTIONS; i++)
 		queries[i] = (struct remote_query){
 			.nr = SYS_rt_sigaction,
 			.args = {i + 1, 0, 0, 8},
@@ -30,14 +20,17 @@ int dump_sigactions(struct dump *d, struct remote *r, struct err *e)
 			.out = &actions[i],
 			.size = sizeof(actions[i]),
 		};
-	if (remote_query(r, queries, SIGNALS, e))
-		return -1;
-	for (int i = 0; i < SIGNALS; i++) {
+}
+
+int dump_sigactions(struct dump *d, const struct remote_query *answers,
+	const struct kernel_sigaction *actions, struct err *e)
+{
+	for (int i = 0; i < SIGACTIONS; i++) {
 		const struct kernel_sigaction *sa = &actions[i];
 		struct image_sigaction out = {sa->handler, sa->flags, sa->restorer, sa->mask};
 
-		if (queries[i].result < 0)
-			return err_set(e, -queries[i].result,
+		if (answers[i].result < 0)
+			return err_set(e, -answers[i].result,
 				"cannot read the action of signal %d", i + 1);
 		image_writer_note(d->writer, IMAGE_NOTE_SIGACTIONS, &out, sizeof(out));
 	}

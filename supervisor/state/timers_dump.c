@@ -151,6 +151,14 @@ static int read_timers(
 	return read_interval_timers(r, out, e);
 }
 
+static bool may_expire(const struct process_timers *timers)
+{
+	for (size_t i = 0; i < buf_count(&timers->posix, struct image_timer); i++)
+		if (buf_at(&timers->posix, struct image_timer, i)->value_ns)
+			return true;
+	return timers->value_us[0] || timers->value_us[1] || timers->value_us[2];
+}
+
 /* A timer that has expired has less than nothing left: it has stopped, or begun anew. */
 static bool has_expired(uint64_t before, uint64_t after)
 {
@@ -205,8 +213,8 @@ int dump_timers_and_pending(
 	int failed;
 
 	failed = read_timers(d, r, out, e) || dump_pending(d, &pending, e) ||
-		 read_timers(d, r, &after, e);
-	if (!failed)
+		 (may_expire(out) && read_timers(d, r, &after, e));
+	if (!failed && may_expire(out))
 		choose_reading(out, &after, &pending);
 	buf_free(&after.posix);
 	if (failed)
