@@ -45,6 +45,7 @@ struct loop {
 	bool asked;       /* for a checkpoint, by a signal; */
 	bool asked_early; /* before the program was frozen for what is being taken */
 	struct buf held;  /* struct signalfd_siginfo: signals for when the program runs again */
+	bool deaf_to_children; /* SIGCHLD is for the thread that traces the program */
 	struct checkpoint_taking *taking; /* the checkpoint that is being taken; NULL: none */
 	bool ended;
 	int status; /* of the root process as of waitpid(2), once it has ended */
@@ -398,8 +399,19 @@ static void handle_held(struct supervisor *s)
 
 enum { ATTEND_WAKE, ATTEND_SIGNAL, ATTEND_INIT, ATTEND_CONTROL };
 
+/* Each stop of a process that is traced raises SIGCHLD. They are for the thread that traces it: this one would only be in
+ * its way, dozens of times for each process. When the program is let go, children are looked for in any case. */
+static void hear_children(struct supervisor *s, bool hear)
+{
+	if (s->loop->deaf_to_children == !hear)
+		return;
+	signals_hear_children(s->loop->signal_fd, hear);
+	s->loop->deaf_to_children = !hear;
+}
+
 static void attend_once(struct supervisor *s, struct checkpoint_taking *t, int client)
 {
+	bool attached = under_way_attached(&t->under_way);
 	struct pollfd fds[ATTEND_CONTROL + CONTROL_POLL_MAX];
 	size_t count = ATTEND_CONTROL;
 	uint64_t events;
@@ -407,8 +419,8 @@ static void attend_once(struct supervisor *s, struct checkpoint_taking *t, int c
 	fds[ATTEND_WAKE] = (struct pollfd){.fd = t->under_way.wake_fd, .events = POLLIN};
 	fds[ATTEND_SIGNAL] = (struct pollfd){.fd = s->loop->signal_fd, .events = POLLIN};
 	/* What its init says is heard when it can be acted upon. */
-	fds[ATTEND_INIT] = (struct pollfd){
-		.fd = under_way_attached(&t->under_way) ? -1 : s->init_fd, .events = POLLIN};
+	fds[ATTEND_INIT] = (struct pollfd){.fd = attached ? -1 : s->init_fd, .events = POLLIN};
+	hear_children(s, !attached);
 	count += control_poll(s->loop->control, fds + ATTEND_CONTROL);
 	if (poll(fds, count, -1) <= 0)
 		return;
@@ -435,6 +447,7 @@ void loop_attend(struct supervisor *s, struct checkpoint_taking *taking, int cli
 	s->loop->asked = false;
 	while (!taking->under_way.done)
 		attend_once(s, taking, client);
+	hear_children(s, true);
 	control_hold_checkpoints(s->loop->control, held);
 	s->loop->taking = NULL;
 	handle_held(s);

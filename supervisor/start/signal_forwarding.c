@@ -40,6 +40,17 @@ int signals_take(struct err *e)
 	return fd;
 }
 
+void signals_hear_children(int fd, bool hear)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	if (!hear)
+		sigdelset(&set, SIGCHLD);
+	if (signalfd(fd, &set, 0) < 0)
+		BUG();
+}
+
 void signals_give_back(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(defaulted); i++) {

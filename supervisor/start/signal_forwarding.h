@@ -16,6 +16,9 @@
  * read from (non-blocking). -1 on failure. */
 int signals_take(struct err *e);
 
+/* Whether SIGCHLD can be read from @fd, of signals_take(); else it stays pending. */
+void signals_hear_children(int fd, bool hear);
+
 /* Mask and dispositions as they were before signals_take(). For a child, before execve. */
 void signals_give_back(void);
 
