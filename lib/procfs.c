@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -92,53 +91,83 @@ static void find_newlines(struct vma *v)
 		memcpy(v->name, name, strlen(name) + 1);
 }
 
-/* "55d0c-55d0e r--p 00000000 fe:00 131 /usr/bin/x": true when @line is such a one. */
-static bool parse_map_line(struct vma *v, const char *line, size_t len)
+/* A number that ends in @end, which is passed, too. */
+static bool take_number(const char **at, int base, char end, uint64_t *number)
 {
-	unsigned major, minor;
-	char perm[5];
-	int name_at = 0;
+	char *behind;
+
+	*number = strtoull(*at, &behind, base);
+	if (behind == *at || *behind != end)
+		return false;
+	*at = behind + 1;
+	return true;
+}
+
+static bool take_permissions(const char **at, struct vma *v)
+{
+	const char *perm = *at;
+
+	if (strnlen(perm, 5) < 5 || perm[4] != ' ')
+		return false;
+	v->prot = (perm[0] == 'r' ? PROT_READ : 0) | (perm[1] == 'w' ? PROT_WRITE : 0) |
+		  (perm[2] == 'x' ? PROT_EXEC : 0);
+	v->shared = perm[3] == 's';
+	*at += 5;
+	return true;
+}
+
+/* "55d0c-55d0e r--p 00000000 fe:00 131 /usr/bin/x": true when @line is such a one. */
+static bool parse_map_line(struct vma *v, const char *line)
+{
+	uint64_t major, minor;
 
 	memset(v, 0, sizeof(*v));
 	if (!isxdigit((unsigned char)line[0]) || isupper((unsigned char)line[0]))
 		return false;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
-		    &v->start, &v->end, perm, &v->offset, &major, &minor, &v->inode,
-		    &name_at) != 7)
+	if (!take_number(&line, 16, '-', &v->start) || !take_number(&line, 16, ' ', &v->end) ||
+		!take_permissions(&line, v) || !take_number(&line, 16, ' ', &v->offset) ||
+		!take_number(&line, 16, ':', &major) || !take_number(&line, 16, ' ', &minor) ||
+		!take_number(&line, 10, ' ', &v->inode))
 		return false;
 	v->dev = makedev(major, minor);
-	v->prot = (perm[0] == 'r' ? PROT_READ : 0) | (perm[1] == 'w' ? PROT_WRITE : 0) |
-		  (perm[2] == 'x' ? PROT_EXEC : 0);
-	v->shared = perm[3] == 's';
 	v->page_size = 4096;
-	if ((size_t)name_at > len)
-		name_at = len;
-	v->name = xmalloc(len - name_at + 1);
-	memcpy(v->name, line + name_at, len - name_at);
-	v->name[len - name_at] = 0;
+	v->name = xstrdup(line + strspn(line, " "));
 	shown_path(v->name);
 	find_newlines(v);
 	return true;
 }
 
-/* A line of smaps behind a mapping's first. */
+/* The number behind @label, if @line begins with that. */
+static bool has_label(const char *line, const char *label, uint64_t *number)
+{
+	size_t size = strlen(label);
+
+	if (strncmp(line, label, size))
+		return false;
+	*number = strtoull(line + size, NULL, 10);
+	return true;
+}
+
+/* A line of smaps behind a mapping's first. Most are not looked at. */
 static void parse_detail(struct vma *v, const char *line)
 {
-	const char *colon = strchr(line, ':');
-	uint64_t number = colon ? strtoull(colon + 1, NULL, 10) : 0;
+	uint64_t number;
 
+	if (!strchr("VPSAK", *line))
+		return;
 	if (!strncmp(line, "VmFlags:", 8))
 		parse_vm_flags(v, line + 8);
-	else if (!strncmp(line, "ProtectionKey:", 14))
+	else if (has_label(line, "ProtectionKey:", &number))
 		v->protection_key = number;
-	else if (!strncmp(line, "Shared_Clean:", 13) || !strncmp(line, "Shared_Dirty:", 13))
+	else if (has_label(line, "Shared_Clean:", &number) ||
+		 has_label(line, "Shared_Dirty:", &number))
 		v->in_common |= number > 0;
-	else if (!strncmp(line, "Anonymous:", 10))
+	else if (has_label(line, "Anonymous:", &number))
 		v->own_bytes += number * 1024;
-	else if (!strncmp(line, "Swap:", 5)) {
+	else if (has_label(line, "Swap:", &number)) {
 		v->swapped = number > 0;
 		v->own_bytes += number * 1024;
-	} else if (!strncmp(line, "KernelPageSize:", 15))
+	} else if (has_label(line, "KernelPageSize:", &number))
 		v->page_size = number * 1024;
 }
 
@@ -159,7 +188,7 @@ static void parse_maps(char *text, struct vma_list *list)
 		if (!end)
 			break;
 		*end = 0;
-		if (parse_map_line(&v, line, end - line)) {
+		if (parse_map_line(&v, line)) {
 			buf_push(&out, struct vma, &v);
 		} else if (out.len) {
 			struct vma *last =
