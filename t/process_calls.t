@@ -1,6 +1,7 @@
 #!/bin/bash
 # One process more in a tree costs a checkpoint no more calls of ptrace(2) than it did: most of them make it run or stop.
-# strace counts them. In an IPC namespace of its own, where others use semaphores that it could have operated on, too
+# It costs no thread, as those that write memory go from one process to the next, and the event loop is not woken for it.
+# strace counts the calls. In an IPC namespace of its own, where others use semaphores that it could have operated on, too
 # (SEM_UNDO).
 if [ -z "${OWN_IPC:-}" ]; then
 	own=(unshare --ipc)
@@ -41,14 +42,18 @@ count_calls() { # PROCESSES
 	kill -INT $tracer
 	wait $tracer
 	count=$(grep -c ' ptrace(' calls)
+	threads=$(grep -c ' clone3\?(' calls)
+	wakes=$(grep -c ' poll(' calls)
 	sweep >/dev/null
 	ipcrm --all=sem
 }
 
 have python3 || skip "semaphores of others" "no python3"
 count_calls 4
-few=$count
+few=$count few_threads=$threads few_wakes=$wakes
 count_calls 24
 each=$(((count - few) / 20))
-ok "a process takes $each, and 60 were counted once" [ $each -gt 0 -a $each -le 72 ]
+ok "a process takes $each, and 50 were counted once" [ $each -gt 0 -a $each -le 58 ]
+ok "and no thread ($threads for 24, $few_threads for 4)" [ "$threads" -lt $((few_threads + 20)) ]
+ok "the event loop is not woken for each ($wakes times for 24, $few_wakes for 4)" [ "$wakes" -lt $((few_wakes + 20)) ]
 done_testing
