@@ -235,7 +235,7 @@ static unsigned count_threads(const struct work *w)
 		files += image_writer_files(w->files[i].to_write->writer);
 	}
 	if (files > most)
-		most = files < THREADS_MOST ? files : THREADS_MOST;
+		most = files < IMAGE_FILES ? files : IMAGE_FILES;
 	threads = threads_wanted(first->threads, most);
 	return chunks < threads ? chunks : threads;
 }
