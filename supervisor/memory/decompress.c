@@ -38,7 +38,7 @@ static bool is_ours(const struct new_process *np, const struct image_extent *x)
 
 	if (x->kind != IMAGE_EXTENT_PACKED || restore_plan_is_on_device(&np->plan, x))
 		return false;
-	return lazy_part(&np->plan.lazy_ranges, x->address, end, &lazy) < end || !lazy;
+	return address_ranges_part(&np->plan.lazy_ranges, x->address, end, &lazy) < end || !lazy;
 }
 
 /* process_vm_writev copies once, where ptrace allows it to this thread; the descriptor has been

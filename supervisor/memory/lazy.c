@@ -124,8 +124,8 @@ struct lazy *lazy_begin(const struct checkpoint *c, struct err *e)
 
 static int register_ranges(int uffd, const struct buf *ranges, struct err *e)
 {
-	for (size_t i = 0; i < buf_count(ranges, struct lazy_range); i++) {
-		const struct lazy_range *r = buf_at(ranges, struct lazy_range, i);
+	for (size_t i = 0; i < buf_count(ranges, struct address_range); i++) {
+		const struct address_range *r = buf_at(ranges, struct address_range, i);
 		struct uffdio_register range = {
 			.range = {.start = r->start, .len = r->end - r->start},
 			.mode = UFFDIO_REGISTER_MODE_MISSING,

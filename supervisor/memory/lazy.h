@@ -24,7 +24,7 @@ int lazy_check(struct err *e);
 /* Start the process that fills the memory of @c's processes. NULL on failure. */
 struct lazy *lazy_begin(const struct checkpoint *c, struct err *e);
 
-/* A process that has mapped its memory, @ranges of it (struct lazy_range) without contents. */
+/* A process that has mapped its memory, @ranges of it (struct address_range) without contents. */
 struct lazy_process {
 	size_t index; /* in the checkpoint */
 	pid_t pid;

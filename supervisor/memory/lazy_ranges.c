@@ -55,30 +55,9 @@ void lazy_list(const struct image *img, struct buf *ranges)
 
 	g = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &regions);
 	for (size_t i = 0; i < regions; i++) {
-		struct lazy_range range = {g[i].start, g[i].end};
+		struct address_range range = {g[i].start, g[i].end};
 
 		if (may_wait(&g[i]) && stored_in(&g[i], x, extents, &at) >= least)
-			buf_push(ranges, struct lazy_range, &range);
+			buf_push(ranges, struct address_range, &range);
 	}
-}
-
-uint64_t lazy_part(const struct buf *ranges, uint64_t at, uint64_t end, bool *lazy)
-{
-	const struct lazy_range *r = ranges->data;
-	size_t low = 0, count = buf_count(ranges, struct lazy_range), high = count;
-	uint64_t border;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (r[mid].end <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	*lazy = low < count && r[low].start <= at;
-	if (low == count)
-		return end;
-	border = *lazy ? r[low].end : r[low].start;
-	return border < end ? border : end;
 }

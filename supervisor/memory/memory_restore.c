@@ -283,7 +283,7 @@ static uint64_t uniform_part(
 {
 	uint64_t end = x->address + (uint64_t)x->blocks * IMAGE_BLOCK, at = x->address + skip;
 
-	return lazy_part(&p->lazy_ranges, at, end, lazy) - at;
+	return address_ranges_part(&p->lazy_ranges, at, end, lazy) - at;
 }
 
 static uint64_t eager_size(const struct restore_plan *p, const struct image_extent *x)

@@ -107,8 +107,8 @@ static void add_space(struct server *v, const struct page_server_order *order, i
 	cleanup_buf struct buf ranges = {0};
 
 	lazy_list(s.img, &ranges);
-	for (size_t i = 0; i < buf_count(&ranges, struct lazy_range); i++) {
-		const struct lazy_range *r = buf_at(&ranges, struct lazy_range, i);
+	for (size_t i = 0; i < buf_count(&ranges, struct address_range); i++) {
+		const struct address_range *r = buf_at(&ranges, struct address_range, i);
 
 		missing_add(&s.missing, r->start, r->end, r->start);
 	}

@@ -53,15 +53,15 @@ static int is_mapped(struct page_space *s, uint64_t start, uint64_t end)
 
 void page_space_unmapped(struct page_space *s, uint64_t start, uint64_t end)
 {
-	struct lazy_range range = {start, end};
+	struct address_range range = {start, end};
 
-	buf_push(&s->unmapped, struct lazy_range, &range);
+	buf_push(&s->unmapped, struct address_range, &range);
 }
 
 /* Of mremap(2) the kernel tells first where memory has gone to, and only when that has been read that
  * it has left its old place. Another thread may have moved memory to there meanwhile: it stays.
  * False while mappings change. */
-static bool cut_unmapped(struct page_space *s, struct lazy_range *r)
+static bool cut_unmapped(struct page_space *s, struct address_range *r)
 {
 	while (r->start < r->end) {
 		int mapped = is_mapped(s, r->start, r->end);
@@ -81,7 +81,7 @@ static bool cut_unmapped(struct page_space *s, struct lazy_range *r)
 }
 
 /* Whether anything that is missing is in @r. */
-static bool has_missing_page(const struct page_space *s, const struct lazy_range *r)
+static bool has_missing_page(const struct page_space *s, const struct address_range *r)
 {
 	for (size_t i = 0; i < buf_count(&s->missing.pieces, struct missing_piece); i++) {
 		const struct missing_piece *p =
@@ -96,8 +96,8 @@ static bool has_missing_page(const struct page_space *s, const struct lazy_range
 static bool cut_all_unmapped(struct page_space *s)
 {
 	while (s->unmapped.len) {
-		size_t last = buf_count(&s->unmapped, struct lazy_range) - 1;
-		struct lazy_range *r = buf_at(&s->unmapped, struct lazy_range, last);
+		size_t last = buf_count(&s->unmapped, struct address_range) - 1;
+		struct address_range *r = buf_at(&s->unmapped, struct address_range, last);
 
 		if (has_missing_page(s, r) && !cut_unmapped(s, r))
 			return false;

@@ -20,7 +20,7 @@ struct page_space {
 	const struct image *img;
 	struct missing missing;
 	struct buf waiting;  /* uint64_t: pages that somebody waits for */
-	struct buf unmapped; /* struct lazy_range: reported, and not looked at yet */
+	struct buf unmapped; /* struct address_range: reported, and not looked at yet */
 	uint64_t refused;    /* the page that the kernel does not find, */
 	uint64_t since_ns;   /* and since when */
 };

@@ -36,7 +36,7 @@ struct restore_plan {
 	bool trial;  /* it takes as little memory as can be, */
 	bool filled; /* and has contents only where somebody will look at them */
 	bool lazy;   /* some of its memory is filled when it is needed (memory/lazy.h): */
-	struct buf lazy_ranges;  /* struct lazy_range, by address */
+	struct buf lazy_ranges;  /* struct address_range, by address */
 	unsigned wanted_threads; /* to read memory, 0: as many as is sensible */
 	bool other_vdso;         /* the image's vdso is not this kernel's */
 	uint64_t vdso_new;       /* where this kernel's pieces go then, */
