@@ -369,6 +369,8 @@ IMAGE_SIZE_IS(struct image_process, 584);
 #define IMAGE_PROCESS_STOPPED      0x1u /* by a job-control signal */
 #define IMAGE_PROCESS_LOCK_FUTURE  0x2u /* mlockall(MCL_FUTURE) */
 #define IMAGE_PROCESS_LOCK_ONFAULT 0x4u /* and MCL_ONFAULT */
+/* Its security label (AppArmor, SELinux, Smack) was not that of the trecr that saved it. */
+#define IMAGE_PROCESS_LABELLED 0x8u
 
 /* struct image_thread.syscall_class: what the thread was in when it was stopped. */
 enum image_syscall {

@@ -63,7 +63,7 @@ static long read_blocks(struct batch_call *c)
 
 	for (; left; left -= size) {
 		size = left < PIECE ? left : PIECE;
-		result = read_whole(c->args[0], at, size, offset);
+		result = c->check == BATCH_THERE ? 0 : read_whole(c->args[0], at, size, offset);
 		if (is_error(result))
 			return result;
 		good = check_blocks_with(c->args[5], (const unsigned char *)at,
@@ -86,6 +86,7 @@ static int run_call(struct batch_call *c)
 		c->result = read_whole(c->args[0], c->args[1], c->args[2], c->args[3]);
 		return !is_error(c->result);
 	case BATCH_BLOCKS:
+	case BATCH_THERE:
 		c->result = read_blocks(c);
 		return !is_error(c->result);
 	case BATCH_THREAD:

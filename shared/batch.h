@@ -41,6 +41,8 @@ enum batch_check {
 	 * now, with the hashes at args[4], by a unit of args[5]. Where a block differs, the
 	 * result is -BATCH_DAMAGED and `expect` its address. */
 	BATCH_BLOCKS,
+	/* Nothing is read: blocks that should be at args[1] already are compared. */
+	BATCH_THERE,
 	BATCH_THREAD, /* clone3: the new thread runs the batch named on top of its stack */
 };
 
@@ -57,7 +59,7 @@ struct batch_call {
 	unsigned long nr;
 	unsigned long args[6];
 	unsigned long check;  /* enum batch_check */
-	unsigned long expect; /* BATCH_BLOCKS: out */
+	unsigned long expect; /* BATCH_BLOCKS, BATCH_THERE: out */
 	long result;          /* out */
 };
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Pages that processes have in common since fork(2): a checkpoint leaves them so, and stores them once. After a
-# restart each process has its own, and where there is not enough memory for that, it is said in time.
+# Pages that processes have in common since fork(2): a checkpoint leaves them so, and stores them once. Where each
+# process has its own after a restart, and there is not enough memory for that, it is said in time.
+# (Where they are in common again: inherited_pages.t.)
 . "$(dirname "$0")/lib.sh"
 
 # Five processes with 24 MiB in common, of which perl makes two copies, and $ARGV[0] MiB more.
@@ -54,10 +55,12 @@ find_limit() {
 	done 2>/dev/null
 	return 1
 }
-inside() { (echo "$BASHPID" >"${limit%/*}/cgroup.procs" && "$@"); }
+# With a limit on address space, whatever it is, processes do not inherit memory.
+inside() { (echo "$BASHPID" >"${limit%/*}/cgroup.procs" && ulimit -v "$space" && "$@"); }
 launch_limited() { launch perl "$scratch/shared.pl" && echo "$sup" >sup; }
 
 arena limited
+space=100000000
 if find_limit && inside launch_limited; then
 	sup=$(cat sup)
 	not_ok "memory that would not be enough is found out before the program is ended" checkpoint -s
@@ -70,6 +73,17 @@ since fork\(2\) are then each process's own, and the control group allows 160 Mi
 	restart_here
 	finish
 	is "$status" 0 "where there is more it comes back" || explain
+
+	arena enough
+	space=unlimited
+	inside launch_limited
+	sup=$(cat sup)
+	ok "memory is enough where pages are in common again" checkpoint -s || explain
+	ok "a restart there takes no more" inside restart_detached || explain
+	sup=$(cat restart.out)
+	now=$(own_memory)
+	ok "as it is not one process's own: $now MiB are" [ "$now" -lt 60 ]
+	finish
 else
 	skip "a cgroup with a limit of memory" "no cgroup with a limit of memory can be made here"
 fi
@@ -172,6 +186,7 @@ edit-image "$path/$first" flip $((4 << 20))
 sweep >/dev/null
 
 arena growth
+ulimit -v 100000000
 launch perl "$scratch/shared.pl" 30 && freeze_away || explain
 restart_here
 like "$(cat restart.err)" "takes up to [0-9]+ MiB from now on, where it may have taken [0-9]+ MiB before" \

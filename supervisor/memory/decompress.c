@@ -21,6 +21,21 @@ static bool is_ours(const struct new_process *np, const struct image_extent *x)
 	       !lazy;
 }
 
+/* What has been inherited is there already. */
+static void list_extent(
+	const struct new_process *np, const struct image_extent *x, struct buf *list)
+{
+	uint64_t end = x->address + (uint64_t)x->blocks * IMAGE_BLOCK, to;
+	bool inherited;
+
+	for (uint64_t at = x->address; at < end; at = to) {
+		to = address_ranges_part(&np->plan.inherited.same, at, end, &inherited);
+		if (!inherited)
+			place_blocks_add(list, np->img, x, (at - x->address) / IMAGE_BLOCK,
+				(to - at) / IMAGE_BLOCK);
+	}
+}
+
 int new_process_unpack(struct new_process *np)
 {
 	cleanup_buf struct buf list = {0};
@@ -32,7 +47,7 @@ int new_process_unpack(struct new_process *np)
 	x = image_extents(np->img, 0, &count);
 	for (size_t i = 0; i < count; i++)
 		if (is_ours(np, &x[i]))
-			place_blocks_add(&list, np->img, &x[i], 0, x[i].blocks);
+			list_extent(np, &x[i], &list);
 	return list.len ? place_blocks(&list, np->process.pid, np->process.mem_fd,
 				  np->plan.wanted_threads, np->e)
 			: 0;

@@ -90,20 +90,22 @@ static int too_much(uint64_t need, uint64_t room, const char *whose, struct err 
 		need / mib, whose, room / mib);
 }
 
-int memory_fits(const struct checkpoint *c, struct err *e)
+int memory_fits(const struct checkpoint *c, uint64_t shared, struct err *e)
 {
 	uint64_t need = 0, machine = memory_available_machine(), groups;
 
 	for (size_t i = 0; i < c->process_count; i++)
 		if (checkpoint_owner(c, i, IMAGE_SHARED_MEMORY) == i)
 			need += private_memory(c->processes[i]);
+	need -= shared < need ? shared : need;
 	if (need > machine)
 		return too_much(need, machine, "this machine has", e);
 	groups = has_own_cgroups(c) ? UINT64_MAX : memory_available_groups(getpid());
 	return need > groups ? too_much(need, groups, "the control group allows", e) : 0;
 }
 
-void memory_tell_growth(const struct checkpoint *c, void (*notice)(const char *line))
+void memory_tell_growth(
+	const struct checkpoint *c, uint64_t shared, void (*notice)(const char *line))
 {
 	uint64_t need = 0, common = 0;
 	const double mib = 1 << 20;
@@ -115,6 +117,8 @@ void memory_tell_growth(const struct checkpoint *c, void (*notice)(const char *l
 		need += private_memory(c->processes[i]);
 		common += common_memory(c->processes[i]);
 	}
+	need -= shared < need ? shared : need;
+	common -= shared < common ? shared : common;
 	if (common < GROWTH_LEAST || common < (need - common) / GROWTH_PART)
 		return;
 	line = xasprintf(

@@ -169,6 +169,25 @@ static void add_advice(struct restore_plan *p, const struct image_region *g)
 				g->start, size, advices[i].madvise);
 }
 
+static bool is_inherited(const struct restore_plan *p, const struct image_region *g)
+{
+	bool inherited;
+
+	(void)address_ranges_part(&p->inherited.regions, g->start, g->end, &inherited);
+	return inherited;
+}
+
+static void add_inherited(struct restore_plan *p, const struct image_region *g)
+{
+	int prot = g->prot | PROT_WRITE;
+
+	if (prot != (PROT_READ | PROT_WRITE))
+		BATCH_ADD(&p->memory, "protect memory", SYS_mprotect, g->start,
+			g->end - g->start, prot);
+	add_advice(p, g);
+	add_name(p, g);
+}
+
 static void add_map(struct restore_plan *p, const struct image_region *g)
 {
 	uint64_t size = g->end - g->start, prot = g->prot;
@@ -237,21 +256,27 @@ static enum batch_unit fastest_unit(void)
 	return all[0] == &hash_avx2 ? BATCH_AVX2 : BATCH_SSE2;
 }
 
+/* A call about @size bytes of the memory that @x is of, from @skip on, with their hashes. */
+static struct batch_call *add_blocks(struct restore_plan *p, struct batch_builder *b,
+	const struct image_extent *x, uint64_t skip, uint64_t size)
+{
+	uint64_t hashes = plan_data(&p->plan, image_hash(p->img, x, skip / IMAGE_BLOCK),
+		size / IMAGE_BLOCK * IMAGE_HASH_SIZE);
+
+	return BATCH_ADD(b, "read memory from the image", SYS_pread64,
+		extra_source(p->fds, x->source), x->address + skip, size, x->file_offset + skip,
+		hashes, fastest_unit());
+}
+
 void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
 	const struct image_extent *x, uint64_t skip, uint64_t size)
 {
-	static const char what[] = "read memory from the image";
-	uint64_t to = x->address + skip, first = skip / IMAGE_BLOCK, hashes;
-
-	if (x->kind == IMAGE_EXTENT_ZERO) {
-		BATCH_ADD(b, what, SYS_pread64, p->fds->zero, to, size, 0)->check = BATCH_WHOLE;
-		return;
-	}
-	hashes = plan_data(
-		&p->plan, image_hash(p->img, x, first), size / IMAGE_BLOCK * IMAGE_HASH_SIZE);
-	BATCH_ADD(b, what, SYS_pread64, extra_source(p->fds, x->source), to, size,
-		x->file_offset + skip, hashes, fastest_unit())
-		->check = BATCH_BLOCKS;
+	if (x->kind == IMAGE_EXTENT_ZERO)
+		BATCH_ADD(b, "read memory from the image", SYS_pread64, p->fds->zero,
+			x->address + skip, size, 0)
+			->check = BATCH_WHOLE;
+	else
+		add_blocks(p, b, x, skip, size)->check = BATCH_BLOCKS;
 }
 
 bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_extent *x)
@@ -271,30 +296,46 @@ bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_
 	return g[low].kind == IMAGE_REGION_DEVICE;
 }
 
-/* Compressed blocks come later, from the supervisor (decompress.c). */
-static bool is_read_by_loader(const struct restore_plan *p, const struct image_extent *x)
+enum fill_part {
+	FILL_LATER, /* not by the loader */
+	FILL_READ,
+	FILL_THERE, /* inherited: to be compared */
+};
+
+/* What is to be done about @x at @skip, and about how many bytes from there on. Compressed blocks come from the
+ * supervisor (decompress.c). */
+static enum fill_part part_at(const struct restore_plan *p, const struct image_extent *x,
+	uint64_t skip, uint64_t *size)
 {
-	return x->kind != IMAGE_EXTENT_PACKED && !restore_plan_is_on_device(p, x);
+	uint64_t at = x->address + skip, to = x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
+	bool lazy, inherited;
+
+	to = address_ranges_part(&p->lazy_ranges, at, to, &lazy);
+	to = address_ranges_part(&p->inherited.same, at, to, &inherited);
+	*size = to - at;
+	if (lazy || restore_plan_is_on_device(p, x))
+		return FILL_LATER;
+	if (inherited)
+		return FILL_THERE;
+	return x->kind == IMAGE_EXTENT_PACKED ? FILL_LATER : FILL_READ;
 }
 
-/* What is left of @x at @skip: the bytes up to where lazy memory begins, or ends (*lazy). */
-static uint64_t uniform_part(
-	const struct restore_plan *p, const struct image_extent *x, uint64_t skip, bool *lazy)
+static void add_part(struct restore_plan *p, struct batch_builder *b,
+	const struct image_extent *x, uint64_t skip, uint64_t size, enum fill_part part)
 {
-	uint64_t end = x->address + (uint64_t)x->blocks * IMAGE_BLOCK, at = x->address + skip;
-
-	return address_ranges_part(&p->lazy_ranges, at, end, lazy) - at;
+	if (part == FILL_THERE)
+		add_blocks(p, b, x, skip, size)->check = BATCH_THERE;
+	else
+		restore_plan_fill(p, b, x, skip, size);
 }
 
 static uint64_t eager_size(const struct restore_plan *p, const struct image_extent *x)
 {
 	uint64_t size = (uint64_t)x->blocks * IMAGE_BLOCK, eager = 0, n;
-	bool lazy;
 
-	for (uint64_t skip = 0; skip < size; skip += n) {
-		n = uniform_part(p, x, skip, &lazy);
-		eager += lazy ? 0 : n;
-	}
+	for (uint64_t skip = 0; skip < size; skip += n)
+		if (part_at(p, x, skip, &n))
+			eager += n;
 	return eager;
 }
 
@@ -307,8 +348,7 @@ static void share_fill(struct restore_plan *p)
 	unsigned threads, current = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (is_read_by_loader(p, &x[i]))
-			total += eager_size(p, &x[i]);
+		total += eager_size(p, &x[i]);
 	threads = threads_wanted(p->wanted_threads, FILL_THREADS);
 	if (threads > FILL_THREADS_MAX)
 		threads = FILL_THREADS_MAX;
@@ -318,19 +358,16 @@ static void share_fill(struct restore_plan *p)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t size = (uint64_t)x[i].blocks * IMAGE_BLOCK, skip = 0;
 
-		if (!is_read_by_loader(p, &x[i]))
-			continue;
 		while (skip < size) {
 			uint64_t left = share - given, n;
-			bool lazy;
+			enum fill_part part = part_at(p, &x[i], skip, &n);
 
-			n = uniform_part(p, &x[i], skip, &lazy);
-			if (lazy) {
+			if (!part) {
 				skip += n;
 				continue;
 			}
 			n = n < left ? n : left;
-			restore_plan_fill(p, &p->fill[current], &x[i], skip, n);
+			add_part(p, &p->fill[current], &x[i], skip, n, part);
 			skip += n;
 			given += n;
 			if (given == share && current + 1 < threads) {
@@ -441,13 +478,32 @@ static int check_layout(const struct restore_plan *p, struct err *e)
 	return 0;
 }
 
+static void add_unmap(struct restore_plan *p, uint64_t start, uint64_t end)
+{
+	bool inherited;
+
+	for (uint64_t to; start < end; start = to) {
+		to = address_ranges_part(&p->inherited.regions, start, end, &inherited);
+		if (!inherited)
+			BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, start, to - start);
+	}
+}
+
+/* But what has been inherited. */
 static void add_unmap_all(struct restore_plan *p)
 {
-	uint64_t window_end = LOADER_RANGE + LOADER_RANGE_SIZE;
+	add_unmap(p, 0, LOADER_RANGE);
+	add_unmap(p, LOADER_RANGE + LOADER_RANGE_SIZE, LOADER_ADDRESS_END);
+}
 
-	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, 0, LOADER_RANGE);
-	BATCH_ADD(&p->memory, "unmap memory", SYS_munmap, window_end,
-		LOADER_ADDRESS_END - window_end);
+/* What others have in memory that has been inherited. */
+static void add_drop(struct restore_plan *p)
+{
+	const struct address_range *r = p->inherited.other.data;
+
+	for (size_t i = 0; i < buf_count(&p->inherited.other, struct address_range); i++)
+		BATCH_ADD(&p->memory, "drop memory", SYS_madvise, r[i].start,
+			r[i].end - r[i].start, MADV_DONTNEED);
 }
 
 int restore_plan_memory(struct restore_plan *p, struct err *e)
@@ -465,8 +521,11 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		if (g[i].kind == IMAGE_REGION_SYSV)
 			add_advice(p, &g[i]);
+		else if (is_inherited(p, &g[i]))
+			add_inherited(p, &g[i]);
 		else if (!is_foreign(&g[i]))
 			add_map(p, &g[i]);
+	add_drop(p);
 	/* Before a page of it is touched. */
 	mempolicy_plan_memory(p);
 	if (p->lazy)

@@ -26,6 +26,9 @@ void restore_plan_free(struct restore_plan *p)
 {
 	buf_free(&p->plan.data);
 	buf_free(&p->lazy_ranges);
+	buf_free(&p->inherited.regions);
+	buf_free(&p->inherited.same);
+	buf_free(&p->inherited.other);
 	batch_free(&p->memory);
 	batch_free(&p->rest);
 	for (unsigned i = 0; i < FILL_THREADS_MAX; i++)

@@ -121,7 +121,7 @@ static int create_children(struct restore *r, size_t node)
 	if (n->adopts && NODE_CALL(r, node, "become the parent of orphans", &result, SYS_prctl,
 				 PR_SET_CHILD_SUBREAPER, 1))
 		return -1;
-	if (make_children(r, node, true) ||
+	if (restore_fill_inherited(r, node) || make_children(r, node, true) ||
 		(n->pid && n->sid == n->pid && restore_found_session(r, node)) ||
 		make_children(r, node, false))
 		return -1;

@@ -4,6 +4,7 @@
 #ifndef SUPERVISOR_RESTORE_RESTART_ATTEMPT_H
 #define SUPERVISOR_RESTORE_RESTART_ATTEMPT_H
 
+#include "supervisor/restore/inherit_plan.h"
 #include "supervisor/restore/newborn_main.h"
 #include "supervisor/restore/newborn_call.h"
 #include "supervisor/restore/restore.h"
@@ -18,6 +19,7 @@ struct restore {
 	struct err *e;
 	int result;
 	struct creation creation;
+	struct inherit *inherit; /* NULL: processes inherit no memory */
 	struct socket_kept kept;
 	struct restore_clocks clocks;
 	struct new_process *processes; /* in the order of the checkpoint's */
@@ -74,6 +76,11 @@ int restore_node_call(struct restore *r, size_t node, const char *what, int64_t 
 	restore_node_call((r), (node), (what), (result), (nr), (const uint64_t[6]){__VA_ARGS__})
 /* Say in r->e that @node is the process that the error is about. Returns -1. */
 int restore_prefix_node(struct restore *r, size_t node);
+
+/* ---- inherit_fill.c ---- */
+
+/* Before @node makes its first child: its memory is as that is to inherit it. */
+int restore_fill_inherited(struct restore *r, size_t node);
 
 /* ---- sessions_and_groups.c ---- */
 

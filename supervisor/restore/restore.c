@@ -231,6 +231,8 @@ static int map_all(struct restore *r)
 {
 	cleanup_late_seals struct buf seals = {0};
 
+	for (size_t i = 0; r->inherit && !r->o->trial && i < r->count; i++)
+		inherit_result(r->inherit, i, &r->processes[i].plan.inherited);
 	return late_seals_take(&seals, r->processes, r->count, r->e) || map_processes(r) ||
 			       late_seals_set(&seals, r->e)
 		       ? -1

@@ -60,6 +60,16 @@ static void find_memory(struct restore *r, size_t i)
 	}
 }
 
+/* With --lazy, memory is filled when it is asked for, by each process. */
+static void plan_inheritance(struct restore *r)
+{
+	if (r->o->lazy)
+		return;
+	r->inherit = inherit_plan(r->c, &r->creation.order);
+	for (size_t i = 0; i < r->count; i++)
+		r->creation.children[i].stays |= inherit_is_heir(r->inherit, i);
+}
+
 int restore_look_at_image(struct restore *r)
 {
 	if (r->c->process_count < 1)
@@ -67,6 +77,7 @@ int restore_look_at_image(struct restore *r)
 	if (creation_init(&r->creation, r->c, r->e))
 		return -1;
 	r->count = r->c->process_count;
+	plan_inheritance(r);
 	r->processes = xcalloc(r->count, sizeof(*r->processes));
 	for (size_t i = 0; i < r->count; i++) {
 		struct new_process *np = &r->processes[i];
@@ -145,6 +156,15 @@ static int check_directories(struct restore *r, size_t i)
 	return fd_check_trusted(image_string(np->img, np->ip->root), 0, r->e);
 }
 
+static int check_room(struct restore *r, uint64_t common)
+{
+	if (!memory_fits(r->c, common, r->e))
+		return 0;
+	return r->o->lazy ? err_append(r->e,
+				    ", or without --lazy, as they may be shared again then")
+			  : -1;
+}
+
 int restore_check_before(struct restore *r, bool alive)
 {
 	struct fd_restore_options fo = {
@@ -154,13 +174,14 @@ int restore_check_before(struct restore *r, bool alive)
 		.pidfile = r->s->pidfile,
 		.clocks_continue = r->clocks.continued,
 	};
+	uint64_t common = r->inherit ? inherit_saves(r->inherit) : 0;
 
 	/* Another release says itself what else it lacks. */
 	if (release_check(r->c, r->e) ||
 		cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r) ||
-		memory_fits(r->c, r->e))
+		check_room(r, common))
 		return -1;
-	memory_tell_growth(r->c, alive ? NULL : r->o->notice);
+	memory_tell_growth(r->c, common, alive ? NULL : r->o->notice);
 	for (size_t i = 0; i < r->count; i++)
 		if (restore_lower_check(&r->processes[i]))
 			return -1;
@@ -190,6 +211,7 @@ void restore_release(struct restore *r)
 	free(r->processes);
 	free(r->newborns);
 	buf_free(&r->clocks.moved);
+	inherit_free(r->inherit);
 	creation_free(&r->creation);
 	socket_kept_end(&r->kept);
 	fd_reopen_end();

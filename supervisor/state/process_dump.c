@@ -541,6 +541,19 @@ static bool is_stopped(const struct process *p)
 	       !procfs_is_pending(p->pid, SIGCONT);
 }
 
+/* Whether a security module has another label for the process than for us. Without such a module there is nothing to
+ * be read. */
+static bool has_own_label(const struct process *p)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/attr/current", p->task);
+	cleanup_free char *own = NULL, *label = NULL;
+	size_t own_size, size;
+
+	if (read_file("/proc/self/attr/current", &own, &own_size, NULL))
+		return false;
+	return read_file(path, &label, &size, NULL) || strcmp(own, label);
+}
+
 int dump_process(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
@@ -570,6 +583,8 @@ int dump_process(struct dump *d, struct err *e)
 		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
 	if (is_stopped(p))
 		ip.flags |= IMAGE_PROCESS_STOPPED;
+	if (has_own_label(p))
+		ip.flags |= IMAGE_PROCESS_LABELLED;
 	image_writer_note(d->writer, IMAGE_NOTE_PROCESS, &ip, sizeof(ip));
 	return 0;
 }

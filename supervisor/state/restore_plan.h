@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "ckpt/image_read.h"
+#include "lib/address_ranges.h"
 #include "lib/procfs.h"
 #include "supervisor/state/extra_fds.h"
 #include "supervisor/target/batch_plan.h"
@@ -21,6 +22,17 @@
 /* Threads that read memory: as a rule, and at most. */
 #define FILL_THREADS     4
 #define FILL_THREADS_MAX 32
+
+/*
+ * What a process has of its memory from its maker when the loader comes (restore/inherit_plan.h). Each a list of
+ * struct address_range; all empty where it has nothing.
+ */
+struct inherited {
+	struct buf
+		regions; /* of the image, whole: they are mapped already, to be read and written, */
+	struct buf same;  /* the parts of them that have the process's contents, */
+	struct buf other; /* and those that have the contents of others, to be dropped */
+};
 
 struct restore_plan {
 	const struct checkpoint *c;
@@ -36,7 +48,8 @@ struct restore_plan {
 	bool trial;  /* it takes as little memory as can be, */
 	bool filled; /* and has contents only where somebody will look at them */
 	bool lazy;   /* some of its memory is filled when it is needed (memory/lazy.h): */
-	struct buf lazy_ranges;  /* struct address_range, by address */
+	struct buf lazy_ranges; /* struct address_range, by address */
+	struct inherited inherited;
 	unsigned wanted_threads; /* to read memory, 0: as many as is sensible */
 	bool other_vdso;         /* the image's vdso is not this kernel's */
 	uint64_t vdso_new;       /* where this kernel's pieces go then, */

@@ -1,0 +1,49 @@
+#!/bin/bash
+# Pages that processes have in common since fork(2) are in common again after a restart, so that it takes no more memory
+# than before, and each process has its own contents. (How checkpoints store them: fork_pages.t.)
+. "$(dirname "$0")/lib.sh"
+
+for seed in 1 2 3; do
+	cycle tree_pages "$seed" pss
+done
+RUN_FLAGS=--compress=lz4
+scenario "compressed: restarted twice in a row" twice "$victim/tree_pages" 4 pss
+RUN_FLAGS=--incremental
+scenario "incremental checkpoints: restarted twice in a row" twice "$victim/tree_pages" 5 pss
+RUN_FLAGS="--incremental --compress=zstd"
+scenario "both: restarted twice in a row" twice "$victim/tree_pages" 6 pss
+RUN_FLAGS="--fork --incremental"
+scenario "by copies: restarted twice in a row" twice "$victim/tree_pages" 7 pss
+RUN_FLAGS=
+
+# Each has its own, with the contents that it had.
+if am_root; then
+	RESTART_FLAGS=--lazy
+	scenario "filled later: restarted twice in a row" twice "$victim/tree_pages" 8
+	RESTART_FLAGS=
+else
+	skip "memory that is filled later" "userfaultfd(2) is root's"
+fi
+
+# What is wrong with a block is told before any process has it.
+arena damaged
+launch "$victim/tree_pages" 9 && freeze_away || explain
+first=$(cd "$path" && stat -c '%s %n' [0-9]* | sort -n | tail -n 1)
+first=${first##* }
+edit-image "$path/$first" flip $((8 << 20))
+timeout -k 1 120 trecr-restart ck </dev/null >>out 2>restart.err
+is $? 125 "with a damaged block in common nothing comes back"
+like "$(cat restart.err)" "/$first: the block at .*checksum" "which is told" || explain
+is "$(cat out)" ready "and none has run"
+leaves_nothing "nothing is left"
+
+# A limit that trecr-restart is under counts what a process would have of others.
+arena limited
+ulimit -v 100000000
+launch "$victim/tree_pages" 9 && freeze_away && restart_here || explain
+like "$(cat restart.err)" "takes up to [0-9]+ MiB from now on" "with a limit of memory each has its own, which is told" ||
+	explain
+finish
+is "$(cat out)" "ready
+ok" "and is right" || explain
+done_testing
