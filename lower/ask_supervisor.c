@@ -20,7 +20,7 @@ static int connect_to(const char *name)
 
 	if (!name || strlen(name) >= sizeof(a.sun_path))
 		return -ENOENT;
-	strcpy(a.sun_path, name);
+	memcpy(a.sun_path, name, strlen(name)); /* the rest is zero */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

@@ -32,16 +32,12 @@ count_shared() {
 
 processes=12
 ok "a tree is saved" save_tree $processes || { done_testing; exit; }
-if [ "${LD_PRELOAD:-}" ]; then
-	skip "how many run at the same time" "another library is preloaded"
-else
-	count_together
-	# Once for each when they execute their programs, and in three steps on the way to their memory.
-	ok "processes run at the same time ($together times)" [ "$together" -ge $((3 * (processes - 1))) ]
-	all=$together
-	count_together -j 1
-	ok "with -j 1 they are filled one after the other ($together)" [ "$together" -le $((all - 3 * (processes - 2))) ]
-fi
+count_together
+# Once for each when they execute their programs, and in three steps on the way to their memory.
+ok "processes run at the same time ($together times)" [ "$together" -ge $((3 * (processes - 1))) ]
+all=$together
+count_together -j 1
+ok "with -j 1 they are filled one after the other ($together)" [ "$together" -le $((all - 3 * (processes - 2))) ]
 if have strace; then
 	count_shared
 	many=$shared

@@ -276,7 +276,7 @@ comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]
 	setpriv --reuid=$user --regid=$user --groups=5000,5001 -- \
 		trecr-run -d ck -- reopened </dev/null >out 2>err &
 	sup=$!
-	as_member=(setpriv --reuid=$user --regid=$user --groups=5000,5001 ${3:-} --)
+	as_member=(setpriv "--reuid=$user" "--regid=$user" "--groups=5000,5001" ${3:+"$3"} --)
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	modes=$(stat -c '%n %a %g' created forbidden mapped)
 	changed=$(stat -c %z created forbidden mapped)
@@ -301,7 +301,8 @@ else
 	skip "a program with files of all modes comes back" "no user namespaces for users"
 fi
 # Who may choose ids needs no namespaces.
-with_capability=(setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore --)
+with_capability=(setpriv "--reuid=$user" "--regid=$user" --clear-groups --inh-caps=+checkpoint_restore
+	--ambient-caps=+checkpoint_restore --)
 what="with CAP_CHECKPOINT_RESTORE alone a user's program comes back in the namespaces of its user"
 if "${with_capability[@]}" true 2>/dev/null; then
 	as $user mkdir chooser && cd chooser || exit 1
