@@ -269,25 +269,25 @@ like "$(cat restart.err)" "the program was in group 5000" "which is said, too" |
 # A file whose mode forbids by now what it is open for is opened without changing that, also where only a supplementary group
 # is the file's (as in a directory with the set-group-ID bit). Where no set-group-ID program can be executed, it is changed
 # for a moment.
-comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]
+opening=(reopened) files=(created forbidden mapped)
+comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]; of ${opening[@]}, which has ${files[@]}
 	local modes changed as_member
-	mkdir "modes.$2" && touch "modes.$2"/{out,err} && chown -R $user:"$2" "modes.$2" &&
-		chmod 2755 "modes.$2" && cd "modes.$2" || exit 1
+	rm -rf modes && mkdir modes && touch modes/{out,err} && chown -R $user:"$2" modes && chmod 2755 modes && cd modes || exit 1
 	setpriv --reuid=$user --regid=$user --groups=5000,5001 -- \
-		trecr-run -d ck -- reopened </dev/null >out 2>err &
+		trecr-run -d ck -- "${opening[@]}" </dev/null >out 2>err &
 	sup=$!
 	as_member=(setpriv "--reuid=$user" "--regid=$user" "--groups=5000,5001" ${3:+"$3"} --)
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
-	modes=$(stat -c '%n %a %g' created forbidden mapped)
-	changed=$(stat -c %z created forbidden mapped)
+	modes=$(stat -c '%n %a %g' "${files[@]}")
+	changed=$(stat -c %z "${files[@]}")
 	"${as_member[@]}" trecr-ckpt -s $sup >/dev/null 2>ckpt.err
 	await -t 60 -p $sup 2>/dev/null
 	"${as_member[@]}" trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
 	sup=$!
 	ok "a program with files of all modes $1 comes back" \
 		quiet await -t 60 -p $sup pidfile '^[0-9]+$' || explain
-	is "$(stat -c '%n %a %g' created forbidden mapped)" "$modes" "their modes are what they were" || explain
-	[ -n "${3:-}" ] || is "$(stat -c %z created forbidden mapped)" "$changed" "and have not been touched" || explain
+	is "$(stat -c '%n %a %g' "${files[@]}")" "$modes" "their modes are what they were" || explain
+	[ -n "${3:-}" ] || is "$(stat -c %z "${files[@]}")" "$changed" "and have not been touched" || explain
 	finish
 	is "$status $(tail -n 1 out)" "0 ok" "and the program is whole" || explain
 	cd ..
@@ -297,6 +297,9 @@ if as $user unshare -U true 2>/dev/null; then
 	comes_back_whatever_mode "of its group" $user
 	comes_back_whatever_mode "of another of its groups" 5000
 	comes_back_whatever_mode "of such a group, without set-group-ID programs," 5001 --no-new-privs
+	# A FIFO is opened for both first, which the mode forbids, and then as it was, which it permits.
+	opening=(sh -c 'mkfifo fifo && exec 8<>fifo 9<fifo 8>&- && chmod 444 fifo && exec idle') files=(fifo)
+	comes_back_whatever_mode "that are FIFOs of another group" 5000
 else
 	skip "a program with files of all modes comes back" "no user namespaces for users"
 fi

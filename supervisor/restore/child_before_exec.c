@@ -99,18 +99,31 @@ static void prepare_modules(const struct image *img, bool trial)
 {
 	const struct image_region *regions;
 	const struct image_module *modules;
+	cleanup_free bool *prepared = NULL; /* those for reading, and those for both */
 	size_t count, module_count;
 
 	regions = image_note_array(img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	modules = image_note_array(img, IMAGE_NOTE_MODULES, struct image_module, &module_count);
+	prepared = xcalloc(2 * module_count, sizeof(*prepared));
 	for (size_t i = 0; i < count; i++) {
 		const struct image_region *g = &regions[i];
+		bool writable = maps_writable(g, trial), *done;
 
-		if ((g->kind == IMAGE_REGION_FILE || g->kind == IMAGE_REGION_SHARED_FILE) &&
-			g->module && g->module <= module_count)
+		if ((g->kind != IMAGE_REGION_FILE && g->kind != IMAGE_REGION_SHARED_FILE) ||
+			!g->module || g->module > module_count)
+			continue;
+		done = &prepared[2 * (g->module - 1) + writable];
+		if (!*done)
 			fd_reopen_prepare(image_string(img, modules[g->module - 1].path),
-				maps_writable(g, trial) ? O_RDWR : O_RDONLY);
+				writable ? O_RDWR : O_RDONLY);
+		*done = true;
 	}
+}
+
+/* A FIFO is opened for both first, so that no open waits for the other end. */
+static int first_flags(const struct image_description *x)
+{
+	return x->kind == IMAGE_FD_FIFO ? O_RDWR : x->flags;
 }
 
 void restore_child_prepare_files(const struct checkpoint *c, bool trial)
@@ -121,7 +134,7 @@ void restore_child_prepare_files(const struct checkpoint *c, bool trial)
 	x = image_note_array(c->job, IMAGE_NOTE_DESCRIPTIONS, struct image_description, &count);
 	for (size_t i = 0; i < count && !trial; i++)
 		if (x[i].path)
-			fd_reopen_prepare(image_string(c->job, x[i].path), x[i].flags);
+			fd_reopen_prepare(image_string(c->job, x[i].path), first_flags(&x[i]));
 	for (size_t i = 0; i < c->process_count; i++)
 		prepare_modules(c->processes[i], trial);
 }
