@@ -328,6 +328,51 @@ else
 	skip "$what" "cannot make a user who may choose ids"
 fi
 
+# The process that opens files by their group takes no id that the program needs: the next ids are those of the program's
+# processes.
+what="what opens files of another group does not have an id of the program's"
+if "${with_capability[@]}" unshare -U true 2>/dev/null &&
+	unshare --pid --fork --mount-proc test -w /proc/sys/kernel/ns_last_pid 2>/dev/null; then
+	mkdir ids && touch ids/{out,err} && chown -R $user:5000 ids && chmod 2755 ids && cd ids || exit 1
+	cat >../ids.sh <<'END'
+user=$1
+member=(setpriv "--reuid=$user" "--regid=$user" --groups=5000)
+# Before the program, whose processes are to have one id after the other.
+await -t 60 out '^ready$' >/dev/null &
+waits=$!
+"${member[@]}" -- trecr-run -d ck -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; exec reopened' \
+	</dev/null >out 2>err &
+sup=$!
+wait $waits || exit 2
+read -r first _ <"/proc/$sup/task/$sup/children"
+"${member[@]}" -- trecr-ckpt -s $sup >/dev/null || exit 3
+await -t 60 -p $sup
+# What has ended this shell waits for, as process 1, when another command ends.
+for ((id = sup; id < first + 13; id++)); do
+	while [ -e "/proc/$id" ]; do env true; done
+done
+# As before.
+await -t 60 pidfile '^[0-9]+$' >/dev/null &
+waits=$!
+echo $((first - 2)) >/proc/sys/kernel/ns_last_pid || exit 4
+"${member[@]}" --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore -- \
+	trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+sup=$!
+wait $waits || exit 5
+[ $sup = $((first - 1)) ] && read -r comm <"/proc/$first/comm" &&
+	echo "$comm $([ "/proc/$first/ns/pid" -ef /proc/self/ns/pid ] && echo here)"
+kill -USR1 $sup
+await -t 60 -p $sup
+END
+	is "$(timeout -k 1 240 unshare --pid --fork --kill-child --mount-proc "$BASH" ../ids.sh $user 2>>await.err) $(cat restart.err)" \
+		"reopened here " "$what" || explain
+	is "$(tail -n 1 out)" ok "and the program is whole" || explain
+	cd ..
+else
+	skip "$what" "cannot make a pid namespace in which ids are chosen"
+	skip "and the program is whole" "cannot make a pid namespace in which ids are chosen"
+fi
+
 # A socket that root has made in a user's directory and given to that user, who puts a link to a file
 # of root's there when root brings the program back.
 cd "$scratch" && : >root.file && chmod 600 root.file

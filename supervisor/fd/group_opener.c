@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,7 +24,8 @@ extern const uint8_t opener_program[], opener_program_end[];
 
 struct group_opener {
 	gid_t group;
-	pid_t pid; /* 0: none, it has failed */
+	pid_t pid;   /* 0: none, it has failed */
+	int process; /* pidfd: all children may have been waited for when a restart has failed */
 	int socket;
 };
 
@@ -41,10 +43,10 @@ static struct group_opener *find_opener(gid_t group)
 	return NULL;
 }
 
-/* For execveat(2), which takes no file that is open for writing. */
+/* For execveat(2), which takes no file that is open for writing. The file can get no name (O_EXCL). */
 static int make_program(const char *directory, gid_t group)
 {
-	cleanup_fd int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0700);
+	cleanup_fd int fd = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0700);
 	cleanup_free char *link = xasprintf("/proc/self/fd/%d", fd);
 
 	/* Who is given a file, or writes to it, loses the set-group-ID bit: the mode comes last. */
@@ -71,6 +73,17 @@ static void __attribute__((noreturn)) execute(int program, int socket, gid_t gro
 	_exit(1);
 }
 
+static void end_opener(struct group_opener *o)
+{
+	/* Processes that the restart has made may have the socket still. */
+	(void)pidfd_send_signal(o->process, SIGKILL, NULL, 0);
+	while (waitid(P_PIDFD, o->process, NULL, WEXITED) && errno == EINTR)
+		;
+	util_close(&o->process);
+	util_close(&o->socket);
+	o->pid = 0;
+}
+
 static int start_from(const char *directory, struct group_opener *o)
 {
 	cleanup_fd int program = make_program(directory, o->group), ours = -1, its = -1;
@@ -81,39 +94,59 @@ static int start_from(const char *directory, struct group_opener *o)
 		return -1;
 	ours = ends[0];
 	its = ends[1];
-	o->pid = clone_process(0, 0);
+	o->pid = clone_process_with_pidfd(&o->process);
 	if (!o->pid)
 		execute(program, its, o->group);
 	if (o->pid < 0)
 		return -1;
 	close(steal_fd(&its));
-	if (read(ours, &ready, 1) == 1) {
-		o->socket = steal_fd(&ours);
+	o->socket = steal_fd(&ours);
+	if (read(o->socket, &ready, 1) == 1)
 		return 0;
-	}
-	while (waitpid(o->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	end_opener(o);
 	return -1;
+}
+
+static struct group_opener start(gid_t group)
+{
+	static const char *const directories[] = {"/var/tmp", "/tmp", "."};
+	struct group_opener o = {.group = group, .process = -1, .socket = -1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+		if (!start_from(directories[i], &o))
+			return o;
+	o.pid = 0;
+	return o;
 }
 
 int group_opener_start(gid_t group)
 {
-	static const char *const directories[] = {"/var/tmp", "/tmp", "."};
 	const struct group_opener *known = find_opener(group);
-	struct group_opener o = {.group = group, .socket = -1};
+	struct group_opener o;
 
 	if (known)
 		return known->pid ? 0 : -1;
-	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
-		if (!start_from(directories[i], &o)) {
-			buf_push(&openers, struct group_opener, &o);
-			return 0;
-		}
-	o.pid = 0;
+	o = start(group);
 	buf_push(&openers, struct group_opener, &o);
-	return -1;
+	return o.pid ? 0 : -1;
 }
 
+void group_openers_avoid(bool (*needs)(const void *arg, pid_t id), const void *arg)
+{
+	for (size_t i = 0; i < buf_count(&openers, struct group_opener); i++) {
+		struct group_opener *o = buf_at(&openers, struct group_opener, i);
+
+		while (o->pid && needs(arg, o->pid)) {
+			/* While the other has its id. */
+			struct group_opener next = start(o->group);
+
+			end_opener(o);
+			*o = next;
+		}
+	}
+}
+
+/* -1 with EACCES: it cannot open it. */
 static int ask(const struct group_opener *o, int at, int flags)
 {
 	const struct open_by_group request = {.flags = flags};
@@ -122,7 +155,7 @@ static int ask(const struct group_opener *o, int at, int flags)
 	size_t count;
 	char byte;
 
-	if (!o->pid || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -1;
 	from = ends[0];
 	to = ends[1];
@@ -130,32 +163,38 @@ static int ask(const struct group_opener *o, int at, int flags)
 		return -1;
 	/* So that we hear of it when there is no answer. */
 	close(steal_fd(&to));
-	if (passed_fds_receive(from, &byte, 1, fds, &count, 0) != 1 || count != 1)
+	errno = EACCES;
+	if (passed_fds_receive(from, &byte, 1, fds, &count, 0) != 1)
 		return -1;
-	return fds[0];
+	if (count == 1)
+		return fds[0];
+	errno = EMFILE;
+	return -1;
 }
 
 int group_opener_open(int at, int flags)
 {
-	int fd = -1;
+	for (size_t i = 0; i < buf_count(&openers, struct group_opener); i++) {
+		const struct group_opener *o = buf_at(&openers, struct group_opener, i);
+		int fd;
 
-	for (size_t i = 0; i < buf_count(&openers, struct group_opener) && fd < 0; i++)
-		fd = ask(buf_at(&openers, struct group_opener, i), at, flags);
-	return fd;
+		if (!o->pid)
+			continue;
+		fd = ask(o, at, flags);
+		if (fd >= 0 || errno == EMFILE || errno == ENFILE)
+			return fd;
+	}
+	errno = EACCES;
+	return -1;
 }
 
 void group_openers_end(void)
 {
 	for (size_t i = 0; i < buf_count(&openers, struct group_opener); i++) {
-		const struct group_opener *o = buf_at(&openers, struct group_opener, i);
+		struct group_opener *o = buf_at(&openers, struct group_opener, i);
 
-		if (!o->pid)
-			continue;
-		close(o->socket);
-		/* Processes that the restart has made may have the socket still. */
-		(void)kill(o->pid, SIGKILL);
-		while (waitpid(o->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		if (o->pid)
+			end_opener(o);
 	}
 	buf_free(&openers);
 }

@@ -62,10 +62,12 @@ static int open_in_namespace(void *arg)
 
 	if (write_map("/proc/self/setgroups", "deny") ||
 		write_map("/proc/self/uid_map", o->users) ||
-		write_map("/proc/self/gid_map", o->groups))
+		write_map("/proc/self/gid_map", o->groups) ||
+		(fd = open(o->path, o->flags)) < 0 || send_descriptor(o->sender, fd)) {
+		o->code = errno;
 		return -1;
-	fd = open(o->path, o->flags);
-	return fd < 0 ? -1 : send_descriptor(o->sender, fd);
+	}
+	return 0;
 }
 
 /* In a process of its own, whose descriptors are not ours. Where there are no user namespaces, or a set-group-ID
@@ -110,19 +112,36 @@ void fd_reopen_prepare(const char *path, int flags)
 		(void)group_opener_start(st.st_gid);
 }
 
+void fd_reopen_avoid_ids(bool (*needs)(const void *arg, pid_t id), const void *arg)
+{
+	group_openers_avoid(needs, arg);
+}
+
 void fd_reopen_end(void)
 {
 	group_openers_end();
 }
 
-/* In a user namespace. -1: there is none that would do. In one that we are in already, a group that is not mapped looks
- * like any other such, perhaps like ours. */
+/* There is no other way then. */
+static bool no_more_descriptors(int code)
+{
+	return code == EMFILE || code == ENFILE;
+}
+
+/* In a user namespace. -1 and errno: there is none that would do, unless no_more_descriptors(). In one that we are in
+ * already, a group that is not mapped looks like any other such, perhaps like ours. */
 static int open_whatever_mode(int at, const struct stat *st, struct reopening *o, int from)
 {
 	snprintf(o->users, sizeof(o->users), "%u %u 1", geteuid(), geteuid());
 	snprintf(o->groups, sizeof(o->groups), "%u %u 1", getegid(), getegid());
-	if (st->st_gid == getegid() && !run_in_surviving_namespace(open_in_namespace, o, NULL))
-		return receive_descriptor(from);
+	if (st->st_gid == getegid()) {
+		if (!run_in_surviving_namespace(open_in_namespace, o, NULL))
+			return receive_descriptor(from);
+		if (no_more_descriptors(o->code)) {
+			errno = o->code;
+			return -1;
+		}
+	}
 	return group_opener_open(at, o->flags);
 }
 
@@ -137,18 +156,22 @@ int fd_reopen(const char *path, int flags)
 	if (fd >= 0 || errno != EACCES)
 		return fd;
 	at = fd_open_trusted(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
-	if (at < 0 || fstat(at, &st) || !fd_reopens(&st) ||
-		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
+	if (at < 0 || fstat(at, &st))
+		return -1;
+	if (!fd_reopens(&st)) {
 		errno = EACCES;
 		return -1;
 	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -1;
 	from = pair[0];
 	to = o.sender = pair[1];
 	o.path = link = xasprintf("/proc/self/fd/%d", at);
 	o.mode = st.st_mode & 07777;
 	fd = open_whatever_mode(at, &st, &o, from);
-	if (fd >= 0)
+	if (fd >= 0 || no_more_descriptors(errno))
 		return fd;
+	o.code = 0;
 	if (run_in_surviving_helper(open_with_mode, &o, NULL)) {
 		errno = o.code ? o.code : EACCES;
 		return -1;

@@ -165,6 +165,11 @@ static int check_room(struct restore *r, uint64_t common)
 			  : -1;
 }
 
+static bool is_needed(const void *creation, pid_t id)
+{
+	return creation_needs(creation, id);
+}
+
 int restore_check_before(struct restore *r, bool alive)
 {
 	struct fd_restore_options fo = {
@@ -196,6 +201,7 @@ int restore_check_before(struct restore *r, bool alive)
 		return -1;
 	/* Also for files that have been put back. */
 	restore_child_prepare_files(r->c, alive);
+	fd_reopen_avoid_ids(is_needed, &r->creation);
 	fd_name_temporary_directories(&fo);
 	r->creation.fd_options = fo;
 	for (size_t i = 0; i < r->count; i++)

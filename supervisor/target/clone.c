@@ -19,3 +19,14 @@ pid_t clone_process(uint64_t flags, pid_t pid)
 
 	return syscall(SYS_clone3, &args, sizeof(args));
 }
+
+pid_t clone_process_with_pidfd(int *pidfd)
+{
+	struct clone_args args = {
+		.flags = CLONE_PIDFD,
+		.pidfd = (uintptr_t)pidfd,
+		.exit_signal = SIGCHLD,
+	};
+
+	return syscall(SYS_clone3, &args, sizeof(args));
+}

@@ -13,4 +13,8 @@
  * and no threads there. Returns -1 with errno. */
 pid_t clone_process(uint64_t flags, pid_t pid);
 
+/* The same with any id and no flags. *@pidfd (pidfd_open(2)), which closes on exec, is the caller's: it refers to that
+ * child whoever waits for it. */
+pid_t clone_process_with_pidfd(int *pidfd);
+
 #endif
