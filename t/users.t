@@ -373,6 +373,19 @@ else
 	skip "and the program is whole" "cannot make a pid namespace in which ids are chosen"
 fi
 
+# A capability of the program's file makes what it makes untraceable.
+what="with a capability of its own file trecr-restart says why it cannot restart"
+cp ../bin/trecr-restart ../bin/gaining
+if have setcap && cp "$(command -v cat)" ../bin/gains && setcap cap_checkpoint_restore=ep ../bin/gains 2>/dev/null &&
+	[ "$(as $user gains /proc/self/status | awk '/^CapEff/ { print $2 + 0 }')" != 0 ] &&
+	[ "$(cat /proc/sys/fs/suid_dumpable)" != 1 ]; then
+	setcap cap_checkpoint_restore=ep ../bin/gaining
+	as $user timeout 60 gaining chooser/ck </dev/null >restart.out 2>restart.err
+	like "$? $(cat restart.err)" "125 .*capabilities from its file .*setcap -r.*ambient" "$what" || explain
+else
+	skip "$what" "no file capabilities here"
+fi
+
 # A socket that root has made in a user's directory and given to that user, who puts a link to a file
 # of root's there when root brings the program back.
 cd "$scratch" && : >root.file && chmod 600 root.file

@@ -512,7 +512,7 @@ int main(int argc, char *argv[])
 		return status;
 	if (operands.count != 1)
 		return opts_misused(opts, "there must be one DIR");
-	if (kernel_check(&e))
+	if (kernel_check_restart(&e))
 		return restart_failed(&e);
 	if (part_of_job_find(operands.v[0], &part, &e))
 		return fail_for_all(part.rank, operands.v[0], &e);

@@ -28,6 +28,11 @@ int kernel_check(struct err *e)
 		kernel_release(), MAJOR, MINOR);
 }
 
+int kernel_check_restart(struct err *e)
+{
+	return kernel_check(e) || ptrace_policy_check_clones(e) ? -1 : 0;
+}
+
 static bool has_kcmp(void)
 {
 	return syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0L, 0L) >= 0;

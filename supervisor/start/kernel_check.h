@@ -9,6 +9,9 @@
 /* 0, or -1 with a reason. */
 int kernel_check(struct err *e);
 
+/* The same before a restart, which attaches to processes that have this one's memory (ptrace_policy_check_clones()). */
+int kernel_check_restart(struct err *e);
+
 /* System calls that every checkpoint needs, and that fail here whatever they are asked, as a seccomp filter of a container
  * has it: "ptrace(2), kcmp(2)", the caller's to free; NULL: none. */
 char *kernel_refused(void);

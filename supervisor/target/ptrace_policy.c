@@ -1,11 +1,13 @@
 /*
- * ptrace_policy.c - seccomp filters, Yama and SELinux.
+ * ptrace_policy.c - seccomp filters, Yama, SELinux, and capabilities of program files.
  */
 #include "supervisor/target/ptrace_policy.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/procfs.h"
@@ -49,4 +51,18 @@ const char *ptrace_policy_forbids(void)
 	if (first_number(SELINUX) && first_number(SELINUX_ENFORCE))
 		return "SELinux forbids ptrace(2); setsebool deny_ptrace off allows it";
 	return NULL;
+}
+
+/* Who gains capabilities by execve(2) is not dumpable (begin_new_exec(), fs/exec.c), and so are its clones. Becoming
+ * dumpable again would let anybody of the same user take the capabilities. */
+int ptrace_policy_check_clones(struct err *e)
+{
+	if (prctl(PR_GET_DUMPABLE) == 1 || procfs_has_capability(CAP_SYS_PTRACE) ||
+		getxattr("/proc/self/exe", "security.capability", NULL, 0) <= 0)
+		return 0;
+	return err_set(e, 0,
+		"a program that has capabilities from its file (setcap(8)) may not trace the "
+		"processes that it makes: remove them (setcap -r), and start it with ambient "
+		"capabilities instead (setpriv --ambient-caps, pam_cap(8), or "
+		"AmbientCapabilities= of systemd)");
 }
