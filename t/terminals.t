@@ -89,6 +89,19 @@ like "$(cat ckpt.err)" 'descriptor 9 .*of process .*: terminals other than the s
 	"a terminal from outside is refused"
 sweep >/dev/null
 
+# The terminal of the standard streams, opened as /dev/tty, in a session that another terminal could control.
+arena left
+"$top/t/tool/terminal.py" "$BASH" --norc -c "exec 9<>/dev/tty >out 2>err; exec trecr-run -d ck -- setsid -w '$victim/idle'" \
+	>screen 2>&1 <<'STEPS' &
+run await -t 60 out ready
+run ! trecr-ckpt $(pgrep -P $PPID trecr-run) 2>ckpt.err
+close
+STEPS
+wait $!
+like "$(cat ckpt.err)" 'descriptor 9 ./dev/tty. of process .*does not control the session of the process any more .setsid.*dup' \
+	"/dev/tty of a session that has been left is refused with that reason" || explain
+sweep >/dev/null
+
 # ---- programs, typed into before and after ----
 
 keys() { # TEXT: as printf takes it

@@ -8,7 +8,7 @@
 #include "supervisor/fd/fd.h"
 
 /* Say in @e why @s, which no row matches, cannot be saved; returns -1. */
-int fd_unsupported(const struct fd_source *s, struct err *e);
+int fd_unsupported(const struct fd_dump *d, const struct fd_source *s, struct err *e);
 
 /* -1 and the reason when the file lies on a mount that the process's mount namespace does not show
  * below its root: no path leads there. 0: it does not, or that cannot be known. */

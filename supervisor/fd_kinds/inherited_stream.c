@@ -59,18 +59,34 @@ static int find_stream(const struct fd_dump *d, const struct fd_source *s)
 }
 
 /* Which of them the terminal that @s has opened as /dev/tty is behind, 3 for the supervisor's
- * controlling terminal elsewhere, or -1: then it is one of the program's own. Two instances of
- * /dev/pts have terminals of the same number, but a session has one terminal only. */
-static int find_tty(const struct fd_dump *d, const struct fd_source *s)
+ * controlling terminal elsewhere, or -1. */
+static int find_terminal(const struct fd_dump *d, const struct fd_source *s)
 {
 	uint64_t device = fd_terminal_of(s->dup);
 
-	if (!device || getsid(s->pid) != getsid(0))
+	if (!device)
 		return -1;
 	for (int i = 0; i < 3; i++)
 		if (d->streams[i].terminal == device)
 			return i;
 	return d->terminal == device ? 3 : -1;
+}
+
+static bool is_of_our_session(const struct fd_source *s)
+{
+	return getsid(s->pid) == getsid(0);
+}
+
+/* In another session it is one of the program's own. Two instances of /dev/pts have terminals of the same number, but a
+ * session has one terminal only. */
+static int find_tty(const struct fd_dump *d, const struct fd_source *s)
+{
+	return is_of_our_session(s) ? find_terminal(d, s) : -1;
+}
+
+bool fd_is_left_terminal(const struct fd_dump *d, const struct fd_source *s)
+{
+	return is_dev_tty(s) && !is_of_our_session(s) && find_terminal(d, s) >= 0;
 }
 
 static int find_source(const struct fd_dump *d, const struct fd_source *s)

@@ -307,7 +307,7 @@ int fd_unlinked_dump(struct fd_dump *d, const struct fd_source *s, struct image_
 	if (fstatfs(s->dup, &fs))
 		return err_set(e, errno, "cannot query its file system");
 	if (fs.f_type == SECRETMEM_MAGIC || is_synthetic(s->dup))
-		return fd_unsupported(s, e);
+		return fd_unsupported(d, s, e);
 	/* A copy of what is only read does no harm. */
 	if (s->st.st_nlink && (s->flags & O_ACCMODE) != O_RDONLY)
 		return refuse_lost_name(s, e);

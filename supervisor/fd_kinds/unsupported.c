@@ -9,6 +9,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/fd_kinds/fd_kinds.h"
+#include "supervisor/fd_kinds/inherited_stream.h"
 
 /* What the link of a descriptor that has no row begins with, and what to call it. */
 static const struct {
@@ -73,7 +74,7 @@ int fd_refuse_detached(const struct fd_source *s, struct err *e)
 		"or fsmount(2), detached by umount2(2), or of another mount namespace");
 }
 
-int fd_unsupported(const struct fd_source *s, struct err *e)
+int fd_unsupported(const struct fd_dump *d, const struct fd_source *s, struct err *e)
 {
 	if (S_ISBLK(s->st.st_mode))
 		return err_set(e, 0, "block devices are not supported");
@@ -87,6 +88,13 @@ int fd_unsupported(const struct fd_source *s, struct err *e)
 		return err_set(e, 0,
 			"the FIFO has a name that cannot be found, by which others may open "
 			"it");
+	if (fd_is_left_terminal(d, s))
+		return err_set(e, 0,
+			"the terminal that it leads to does not control the session of the "
+			"process "
+			"any more (setsid(2)), and so cannot be opened as /dev/tty again: "
+			"duplicate a "
+			"standard stream instead (dup(2)), or close it before setsid(2)");
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
 		if (!strncmp(s->link, refused[i].link, strlen(refused[i].link)))
 			return err_set(e, 0, "%s not supported yet", refused[i].what);

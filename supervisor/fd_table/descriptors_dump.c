@@ -199,7 +199,7 @@ static int add_description(
 
 	if (!kind)
 		return S_ISSOCK(s->st.st_mode) ? socket_refuse(s->dup, e)
-					       : fd_unsupported(s, e);
+					       : fd_unsupported(d, s, e);
 	if (fill_description(d, kind, s, &new.x, e))
 		return -1;
 	slot = inherited_slot(d, &new.x);
