@@ -621,10 +621,10 @@ RUN_FLAGS=--save-files
 launch perl -e '$| = 1; open(F, "+>", "data") && syswrite(F, "saved") or die; print "ready\n"; sleep'
 checkpoint && ended
 rm data && mkdir data data/in
-trecr-restart -d data/in/new ck </dev/null >>out 2>restart.err
+timeout 60 trecr-restart -d data/in/new ck </dev/null >>out 2>restart.err
 is "$? $(ls -d data*)" "125 data" "a directory in the place of a file is not moved with the checkpoints to come"
 like "$(cat restart.err)" "/data is a directory now.*move it away" "which is said" || explain
-(cd data && trecr-restart ../ck </dev/null >../out 2>../restart.err)
+(cd data && timeout 60 trecr-restart ../ck </dev/null >../out 2>../restart.err)
 is "$? $(ls -d data*)" "125 data" "nor with the directory in which the restart is started"
 restart_detached || explain
 is "$(cat data) $(ls data.trecr-aside)" "saved in" "else it is moved aside as a whole" || explain

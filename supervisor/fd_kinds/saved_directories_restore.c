@@ -385,10 +385,12 @@ int fd_saved_clear_sets(const struct image *job, const struct fd_restore_options
 
 bool fd_saved_directory_stays(const struct fd_restore_options *options, const char *path)
 {
+	const char *slash = strrchr(path, '/');
 	cleanup_free char *above =
-		xasprintf("%.*s", (int)(strrchr(path, '/') - path + 1), path);
-	cleanup_fd int in = fd_open_trusted(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct fd_set_file f = {.in = in, .name = strrchr(path, '/') + 1, .path = path};
+		slash ? xasprintf("%.*s", (int)(slash - path + 1), path) : NULL;
+	cleanup_fd int in =
+		above ? fd_open_trusted(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct fd_set_file f = {.in = in, .name = slash ? slash + 1 : path, .path = path};
 	struct clearing c = {0};
 	bool stays;
 
