@@ -41,13 +41,14 @@ static int ask_issuer_for_groups(struct uring_look *u, const struct io_buffer_st
 		return -1;
 	at = remote_scratch(&r, page + size, e);
 	failed = !at || tracee_write(u->process->mem_fd, at + page, statuses, size, e);
-	for (uint32_t i = 0; !failed && i < GROUPS; i += REMOTE_QUERY_MAX) {
-		for (uint32_t k = 0; k < REMOTE_QUERY_MAX; k++)
+	for (uint32_t i = 0, count; !failed && i < GROUPS; i += count) {
+		count = GROUPS - i < REMOTE_QUERY_MAX ? GROUPS - i : REMOTE_QUERY_MAX;
+		for (uint32_t k = 0; k < count; k++)
 			q[k] = (struct remote_query){.nr = SYS_io_uring_register,
 				.args = {u->s->fd, URING_REGISTER_PBUF_STATUS,
 					at + page + (i + k) * sizeof(*statuses), 1}};
-		failed = remote_query(&r, q, REMOTE_QUERY_MAX, e);
-		for (uint32_t k = 0; !failed && k < REMOTE_QUERY_MAX; k++)
+		failed = remote_query(&r, q, count, e);
+		for (uint32_t k = 0; !failed && k < count; k++)
 			*some |= is_group(q[k].result);
 	}
 	return remote_end(&r, failed ? NULL : e) || failed ? -1 : 0;
