@@ -38,6 +38,23 @@ ok "processes run at the same time ($together times)" [ "$together" -ge $((3 * (
 all=$together
 count_together -j 1
 ok "with -j 1 they are filled one after the other ($together)" [ "$together" -le $((all - 3 * (processes - 2))) ]
+
+# Threads that fill the memory of a process with much of it: if all processes had theirs at once, a restart would take many
+# more tasks than the program has, and RLIMIT_NPROC or pids.max would end it.
+count_beside_threads() { # [OPTION...]
+	rm -f calls
+	LD_PRELOAD="$build/t/calls.so" TRECR_CALLS="$PWD/calls" restart_here "$@" && finish && said_ok || explain
+	read -r threads beside < <(awk '$1 == "run" { n += !($2 in runs); runs[$2] }
+		$1 == "stop" && $2 in runs { n--; delete runs[$2] }
+		$1 == "clone" && !($2 in makers) { makers[$2]; beside += n }
+		END { print length(makers), beside + 0 }' calls)
+}
+
+arena large
+ok "a tree with much memory is saved" eval 'launch "$victim/tree_many" 4 9000 && freeze_away' || explain
+count_beside_threads -j 8
+ok "the memory of each is filled by several threads ($threads have made some)" [ "$threads" -ge 4 ]
+is "$beside" 0 "and while a process makes them, no other is on its way"
 if have strace; then
 	count_shared
 	many=$shared

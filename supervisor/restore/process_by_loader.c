@@ -491,17 +491,34 @@ static int begin_memory(struct new_process *np)
 	return start_batch(np, np->plan.memory_at);
 }
 
+/* One that makes threads for it does so when its turn comes: if all did at once, there could be more than
+ * RLIMIT_NPROC or pids.max allow. */
+static bool fills_alone(const struct new_process *np)
+{
+	return np->plan.fill_threads;
+}
+
+static int start_fill(struct new_process *np)
+{
+	return start_batch(np, np->plan.fill_at[0]);
+}
+
 static int begin_fill(struct new_process *np)
 {
 	if (np->memory)
 		return 0;
-	return finish_map(np) || begin_lazy(np) || start_batch(np, np->plan.fill_at[0]) ? -1
+	return finish_map(np) || begin_lazy(np) || (!fills_alone(np) && start_fill(np)) ? -1
 											: 0;
+}
+
+static int fill(struct new_process *np)
+{
+	return (fills_alone(np) && start_fill(np)) || finish_fill(np) ? -1 : 0;
 }
 
 static int complete_memory(struct new_process *np)
 {
-	if (!np->memory && (finish_fill(np) || new_process_unpack(np) || redirect_vdso(np)))
+	if (!np->memory && (fill(np) || new_process_unpack(np) || redirect_vdso(np)))
 		return -1;
 	return clear_rseq(np);
 }

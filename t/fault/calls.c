@@ -1,6 +1,7 @@
 /*
  * calls.c - a library to be preloaded into trecr-restart, which writes to the file TRECR_CALLS what that has its tracees
- * do: "run PID" when it lets one run, "stop PID" when it has waited for that to stop or end.
+ * do: "run PID" when it lets one run, "stop PID" when it has waited for that to stop or end, and then "clone PID" if that
+ * was because it has made a thread or process.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -56,6 +57,8 @@ pid_t waitpid(pid_t pid, int *status, int options)
 
 	if (got > 0)
 		note("stop", got);
+	if (got > 0 && WIFSTOPPED(*status) && *status >> 16 == PTRACE_EVENT_CLONE)
+		note("clone", got);
 	return got;
 }
 
