@@ -183,6 +183,7 @@ static int write_together(struct checkpoint_work *w)
 			continue;
 		to_write = prepare_runs(w, i, &d->runs, d->writer,
 			checkpoint_parent_process(w, d->process->vpid));
+		d->is_written = true;
 		buf_push(&files, struct blocks_to_write, &to_write);
 	}
 	failed =
@@ -203,7 +204,7 @@ int checkpoint_write_memory(struct checkpoint_work *w)
 
 		if (!owns_memory(w, i))
 			continue;
-		if ((is_written_alone(w, i) &&
+		if ((!d->is_written &&
 			    write_runs(w, i, &d->runs, d->writer,
 				    checkpoint_parent_process(w, d->process->vpid))) ||
 			memory_limits_measure(d->process->task, &d->use, w->e) ||

@@ -62,6 +62,7 @@ struct dump {
 	struct buf watched;      /* struct vma: to be protected by dump_protect() */
 	struct buf modules_used; /* struct image_module, in the note's order */
 	struct buf runs;         /* struct block_run: private memory, for blocks_write() */
+	bool is_written;         /* it has been, with that of other processes */
 	/* The same of pages that a fork copies: they may be written later, from the copy. */
 	struct buf copied_runs;
 	/* The same of device memory that is hashed there: from a copy on the device. */
