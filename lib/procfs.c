@@ -91,15 +91,15 @@ static void find_newlines(struct vma *v)
 		memcpy(v->name, name, strlen(name) + 1);
 }
 
-/* A number that ends in @end, which is passed, too. */
+/* A number that ends in @end, which is passed, too, or with the line. */
 static bool take_number(const char **at, int base, char end, uint64_t *number)
 {
 	char *behind;
 
 	*number = strtoull(*at, &behind, base);
-	if (behind == *at || *behind != end)
+	if (behind == *at || (*behind && *behind != end))
 		return false;
-	*at = behind + 1;
+	*at = *behind ? behind + 1 : behind;
 	return true;
 }
 
@@ -176,8 +176,7 @@ static void parse_detail(struct vma *v, const char *line)
  * mapping's page tables once more at the next read (seq_read_iter(), fs/seq_file.c). */
 #define SMAPS_STEP 2048
 
-/* @text, of maps or smaps, is changed. */
-static void parse_maps(char *text, struct vma_list *list)
+void vma_list_parse(char *text, struct vma_list *list)
 {
 	struct buf out = {0};
 	struct vma v;
@@ -209,7 +208,7 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e)
 
 	if (read_file_in_steps(path, SMAPS_STEP, &text, &len, e))
 		return -1;
-	parse_maps(text, list);
+	vma_list_parse(text, list);
 	return 0;
 }
 
@@ -221,7 +220,7 @@ int procfs_maps(pid_t pid, struct vma_list *list, struct err *e)
 
 	if (read_file(path, &text, &len, e))
 		return -1;
-	parse_maps(text, list);
+	vma_list_parse(text, list);
 	return 0;
 }
 

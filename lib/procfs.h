@@ -59,6 +59,8 @@ int procfs_vmas(pid_t pid, struct vma_list *list, struct err *e);
 /* The same by /proc/PID/maps, where no pages are looked at. Of each region only the range, the offset, the file,
  * prot, shared and the name are filled. */
 int procfs_maps(pid_t pid, struct vma_list *list, struct err *e);
+/* The same of @text, which is that of maps or smaps, and is changed. */
+void vma_list_parse(char *text, struct vma_list *list);
 void vma_list_free(struct vma_list *list);
 
 /* Of /proc/PID/task/TID/stat, as man proc_pid_stat numbers them. */
