@@ -193,6 +193,9 @@ class Trecr:
     def restart(self, image, log):
         timed([self.tool("restart"), *self.restart_options, "-D", image], log)
 
+    def end(self, images):
+        """All that was started has been killed."""
+
 
 def in_turns(names, repetition):
     """Another one is first each time."""
