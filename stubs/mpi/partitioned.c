@@ -441,9 +441,13 @@ static int begin_message(struct mpi_object *comm, const struct mpi_request *r)
 	size = mpi_received_size(status);
 	m = queue_memory_in_step(size);
 	/* Without memory it stays in the library, and is looked for again. Nobody else takes it. */
-	if (!m || LOWER_CALL(MPI_Improbe, (int, int, int, int *, int32_t *, int32_t *))(
-			  r->world, MPI_ANY_TAG, comm->real, &flag, &real, status))
+	if (!m)
 		return 0;
+	if (LOWER_CALL(MPI_Improbe, (int, int, int, int *, int32_t *, int32_t *))(
+		    r->world, MPI_ANY_TAG, comm->real, &flag, &real, status)) {
+		queue_give_back(m);
+		return 0;
+	}
 	m->source = r->world;
 	m->tag = 0;
 	failed = size <= INT32_MAX
@@ -452,8 +456,10 @@ static int begin_message(struct mpi_object *comm, const struct mpi_request *r)
 			 : LOWER_CALL(
 				   MPI_Imrecv_c, (void *, int64_t, int, int32_t *, int32_t *))(
 				   m->bytes, size, BYTE, &real, &m->request);
-	if (failed)
+	if (failed) {
+		queue_give_back(m);
 		return 0;
+	}
 	message_received(comm->count, r->world);
 	while (*at)
 		at = &(*at)->next;
