@@ -148,6 +148,13 @@ await -t 60 -p $launcher 2>>await.err
 like "$(cat err.*)" 'of a job of 2 ranks, and 3 have been started' "with another number of ranks it is not brought back"
 kill_all
 
+job_arena inherited
+export PMI_RANK=0 PMI_SIZE=1
+step=start && start_job 2 && step=checkpoint && job_checkpoint && step="its end" && finish_job 2
+tell "a job is saved that has inherited the variables of a launcher of one rank"
+unset PMI_RANK PMI_SIZE
+kill_all
+
 job_arena one
 step=start && ranks 1 trecr-run -d ck --gpu=off --mpi=lower -- "$alone" launched &&
 	await -t 60 -p $launcher out.0 '^ready$' >/dev/null 2>>await.err && sup=$(cat pid.0) &&

@@ -50,9 +50,9 @@ STUB_HIDDEN void library_comes_up(void)
 	crossing_environment();
 	crossing_connection();
 	mpi_state.several = launcher_may_have_several();
-	/* If it cannot be said now, it will be missing when all are looked for. */
-	if (mpi_state.several)
-		(void)crossing_ask_supervisor("mpi begun\n");
+	/* Also if the launcher seems to have one only: its variables may be another one's. If it cannot be said now, it will be
+	 * missing when all are looked for. */
+	(void)crossing_ask_supervisor("mpi begun\n");
 }
 
 /* What the program may be told, and must stay so when the real library is another one. MPICH 4.0, which may be, has
