@@ -32,7 +32,7 @@ static int connect_to(const char *name)
 }
 
 /* The supervisor closes the connection behind it. */
-static int is_granted(int fd)
+static int hear_answer(int fd)
 {
 	char answer[64];
 	size_t used = 0;
@@ -43,7 +43,11 @@ static int is_granted(int fd)
 		if (n > 0)
 			used += n;
 	} while (used < sizeof(answer) && (n > 0 || (n < 0 && errno == EINTR)));
-	return used >= 3 && !memcmp(answer, "ok ", 3);
+	if (used >= 3 && !memcmp(answer, "ok ", 3))
+		return 0;
+	if (used >= 3 && !memcmp(answer, "no ", 3))
+		return -EPERM;
+	return used >= 6 && !memcmp(answer, "later ", 6) ? -EAGAIN : -EIO;
 }
 
 int supervisor_ask(const char *question)
@@ -52,9 +56,7 @@ int supervisor_ask(const char *question)
 
 	if (fd < 0)
 		return fd;
-	r = send(fd, question, strlen(question), MSG_NOSIGNAL) < 0 ? -errno
-	    : is_granted(fd)                                       ? 0
-								   : -EPERM;
+	r = send(fd, question, strlen(question), MSG_NOSIGNAL) < 0 ? -errno : hear_answer(fd);
 	close(fd);
 	return r;
 }

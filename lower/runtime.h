@@ -30,8 +30,8 @@ int connection_take(void);
 int connection_offer(void);
 int connection_accept(void);
 
-/* Send @question, a line, to the supervisor's control socket. 0: it answers "ok"; else -errno, or -EPERM for another
- * answer. */
+/* Send @question, a line, to the supervisor's control socket. 0: it answers "ok"; -EPERM: "no"; -EAGAIN: "later"; else
+ * it could not be asked, or does not know. */
 int supervisor_ask(const char *question);
 
 /* Answer other processes, under the name table->share_name. 0 or -errno. */

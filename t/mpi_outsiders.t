@@ -45,6 +45,10 @@ step=start && ranks 3 "${run[@]}" "$program" && all_ready 3 && kill_all
 result $? "all ranks of a job are killed"
 runs "natively where it had a supervisor before" "$missing" env
 
+arena unasked
+run+=(env -u TRECR_SUPERVISOR)
+runs "without the variable, as all do," 'process [0-9]+ could not ask its trecr-run' "${run[@]}"
+
 # Nobody can be asked: each rank is by itself.
 arena apart
 run=(trecr-run --gpu=off)

@@ -160,14 +160,20 @@ enum mpi_called {
 	MPI_CALLED_SHARED,  /* it was called, and uses the shared pointer of a file */
 };
 
+/* Where not all ranks have this stub there are no collective calls but the program's own, and no checkpoints. */
+enum mpi_outsiders {
+	MPI_NO_OUTSIDERS,
+	MPI_OUTSIDERS,
+	MPI_OUTSIDERS_UNKNOWN, /* the supervisor could not be asked: as if there were some */
+};
+
 struct mpi_state {
 	int32_t initialised, finalized;
 	/* By the first session of a program that has not called MPI_Init; and MPI_Finalize has been called, where there still are sessions
 	 * (stubs/mpi/init.c). */
 	int32_t by_session, world_ended;
-	uint32_t sessions; /* that the program has */
-	/* Not all ranks have this stub, or it is not known: there are no collective calls but the program's own, and no checkpoints. */
-	uint32_t outsiders;
+	uint32_t sessions;  /* that the program has */
+	uint32_t outsiders; /* enum mpi_outsiders */
 	int32_t provided;   /* the thread level that the program was given */
 	int32_t rank, size; /* of MPI_COMM_WORLD */
 	int32_t lower_is_openmpi; /* the library of the lower half is Open MPI's, whatever ABI the program has */

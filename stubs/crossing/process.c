@@ -8,6 +8,7 @@
  * a copy, and a bare clone(2) are told apart by a page that the kernel wipes in children.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,19 +202,32 @@ void crossing_connection(void)
 	busy_end(mask);
 }
 
+static int ask_once(struct process *p, const char *question)
+{
+	uint64_t mask = busy_begin();
+	int r;
+
+	raw_copy(p->table->question, question, raw_length(question) + 1);
+	r = process_request(p->table, LOWER_ASK, NULL, NULL);
+	busy_end(mask);
+	return r;
+}
+
+/* First at short intervals: mostly it is known at once, or in a few milliseconds. Meanwhile signals are served. */
 int crossing_ask_supervisor(const char *question)
 {
+	enum { LONGEST_NS = 64 * 1000 * 1000 };
 	struct process *p = process_get();
-	uint64_t mask;
+	struct timespec pause = {.tv_nsec = 1000 * 1000};
 	int r;
 
 	if (!__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE))
 		return -1;
-	mask = busy_begin();
-	raw_copy(p->table->question, question, raw_length(question) + 1);
-	r = process_request(p->table, LOWER_ASK, NULL, NULL);
-	busy_end(mask);
-	return r ? -1 : 0;
+	while ((r = ask_once(p, question)) == -EAGAIN) {
+		raw(SYS_nanosleep, &pause, NULL);
+		pause.tv_nsec *= pause.tv_nsec < LONGEST_NS ? 2 : 1;
+	}
+	return r == -EPERM ? 1 : r ? -1 : 0;
 }
 
 int crossing_share(const uint8_t name[SHARE_NAME])

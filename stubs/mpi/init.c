@@ -68,6 +68,14 @@ static void remember_told(struct mpi_state *s)
 		s->version = 0;
 }
 
+/* No rank leaves the library's initialisation before all have entered it: those that have a stub have said so by now. */
+static uint32_t find_outsiders(void)
+{
+	int r = crossing_ask_supervisor("mpi all\n");
+
+	return r < 0 ? MPI_OUTSIDERS_UNKNOWN : r ? MPI_OUTSIDERS : MPI_NO_OUTSIDERS;
+}
+
 /* What a restart has to do again, when the library has come up. */
 static int came_up(int result)
 {
@@ -86,8 +94,7 @@ static int came_up(int result)
 		s->uncounted = MPI_NO_MEMORY;
 	s->main = raw_read_fs();
 	remember_told(s);
-	/* No rank leaves the library's initialisation before all have entered it: those that have a stub have said so by now. */
-	s->outsiders = s->size != 1 && crossing_ask_supervisor("mpi all\n");
+	s->outsiders = s->size != 1 ? find_outsiders() : MPI_NO_OUTSIDERS;
 	if (!s->outsiders)
 		partitions_come_up();
 	s->initialised = 1;

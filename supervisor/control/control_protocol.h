@@ -29,7 +29,9 @@
  *						member is there (supervisor/job/restart_barrier.h)
  *	mpi begun				of a program: it initialises MPI, by trecr's stub
  *						(stubs/mpi/init.c); ok
- *	mpi all					ok if the programs of all ranks of the job have said that
+ *	mpi all					ok if the programs of all ranks of the job have said that,
+ *						no if not, or later: it is not known yet, and is to be
+ *						asked again (supervisor/job/mpi_ranks.h)
  *	status					KEY VALUE lines, then an empty line
  *						(supervisor/run/requests.c)
  *

@@ -57,7 +57,7 @@ int job_join_supervisor(struct supervisor *s, const char *dir, const char *from,
 
 int job_name_supervisor(const char *socket, struct err *e)
 {
-	return setenv(SUPERVISOR_VARIABLE, socket, 1)
+	return (socket ? setenv(SUPERVISOR_VARIABLE, socket, 1) : unsetenv(SUPERVISOR_VARIABLE))
 		       ? err_set(e, errno, "cannot set " SUPERVISOR_VARIABLE)
 		       : 0;
 }

@@ -202,6 +202,11 @@ struct job *job_join(
 	return NULL;
 }
 
+int job_write_self(const struct job *job, struct err *e)
+{
+	return write_text(job, JOB_FOLDER, e);
+}
+
 void job_leave(struct job *job)
 {
 	struct job_member now;
@@ -340,31 +345,6 @@ int job_living_members(const char *dir, struct buf *members, struct err *e)
 	cleanup_buf struct buf all = {0};
 
 	return all_members(dir, &all, e) || check_living(dir, &all, members, e) ? -1 : 0;
-}
-
-/* ---- MPI ---- */
-
-int job_note_mpi(struct job *job, struct err *e)
-{
-	/* The text stays as long as it was, so there is no moment at which it is not complete. */
-	job->self.mpi = true;
-	return write_text(job, JOB_FOLDER, e);
-}
-
-int job_check_mpi(const struct job *job, job_probe *probe, struct err *e)
-{
-	cleanup_buf struct buf members = {0};
-
-	if (job_living_members(job->dir, &members, e))
-		return -1;
-	for (size_t i = 0; i < buf_count(&members, struct job_member); i++) {
-		const struct job_member *m = buf_at(&members, struct job_member, i);
-
-		if (!m->mpi || (m->life == MEMBER_UNSURE && !probe(m)))
-			return err_set(
-				e, 0, "rank %d has no MPI library in the lower half", m->rank);
-	}
-	return 0;
 }
 
 /* ---- complaints ---- */

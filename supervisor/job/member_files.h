@@ -41,7 +41,8 @@ struct job_member {
 	 * start time name it. */
 	char machine[64];
 	unsigned long long start_time;
-	bool mpi;  /* its program has begun to initialise MPI, with a stub (stubs/mpi/init.c) */
+	unsigned mpi_begun, mpi_verdict; /* mpi_ranks.h */
+	bool mpi_refused;
 	int local; /* how many ranks its launcher has started on its node, 0: not known */
 	int port;  /* at its addresses; 0: it is not reached from other machines */
 	struct addresses addresses;
@@ -55,6 +56,11 @@ struct job {
 	struct job_member self;
 	struct member_port *port; /* NULL: no other machines */
 	struct turns *turns;      /* of rank 0 */
+	struct {
+		pid_t program; /* the last that has begun to initialise MPI, 0: none */
+		int looked; /* of rank 0: so many other ranks have been found to have the stub */
+		uint64_t asked_ns; /* CLOCK_MONOTONIC: first asked since then, 0: not yet */
+	} mpi;                     /* mpi_ranks.c */
 	bool signal_served; /* by the last checkpoint: a signal had come before the freeze */
 };
 
@@ -66,6 +72,10 @@ typedef bool job_probe(const struct job_member *m);
 struct job *job_join(
 	const char *dir, const struct job_member *self, job_probe *probe, struct err *e);
 
+/* What job->self says of MPI has changed. The text stays as long as it was, so there is no moment at which it is not
+ * complete. */
+int job_write_self(const struct job *job, struct err *e);
+
 /* The program has ended: the file becomes empty. */
 void job_leave(struct job *job);
 
@@ -75,11 +85,6 @@ int job_living_members(const char *dir, struct buf *members, struct err *e);
 
 /* Member @rank, if it lives as far as can be seen. */
 int job_member_of(const char *dir, int rank, struct job_member *m);
-
-/* The program of this member initialises MPI, by trecr's stub. */
-int job_note_mpi(struct job *job, struct err *e);
-/* Whether those of all members do, which live: -1, if not. */
-int job_check_mpi(const struct job *job, job_probe *probe, struct err *e);
 
 /* Whether @m runs in the pid namespace that we are in. */
 bool job_member_is_here(const struct job_member *m);

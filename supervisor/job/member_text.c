@@ -12,9 +12,10 @@ char *member_text(const struct job_member *m)
 	char secret[WIRE_KEY_TEXT];
 
 	wire_key_text(secret, m->secret);
-	buf_printf(&text, "member %d %d %d %s %u %s\nmachine %s %llu\ninterval %u\nmpi %d\n",
-		m->rank, m->size, m->supervisor, m->host, m->keep, m->from, m->machine,
-		m->start_time, m->interval_s, m->mpi);
+	buf_printf(&text, "member %d %d %d %s %u %s\nmachine %s %llu\ninterval %u\n", m->rank,
+		m->size, m->supervisor, m->host, m->keep, m->from, m->machine, m->start_time,
+		m->interval_s);
+	buf_printf(&text, "mpi %04x %04x %d\n", m->mpi_begun, m->mpi_verdict, m->mpi_refused);
 	buf_printf(&text, "local %d\nport %d\n", m->local, m->port);
 	for (size_t i = 0; i < m->addresses.count; i++)
 		buf_printf(&text, "address %s\n", m->addresses.text[i]);
@@ -33,18 +34,19 @@ static bool is_member(const struct job_member *m)
 int member_parse(const char *text, struct job_member *m)
 {
 	char secret[WIRE_KEY_TEXT] = "";
-	int n = 0, mpi = 0;
+	int n = 0, refused = 0;
 
 	*m = (struct job_member){0};
 	if (sscanf(text,
-		    "member %d %d %d %64s %u %39s machine %63s %llu interval %u mpi %d local "
-		    "%d port "
+		    "member %d %d %d %64s %u %39s machine %63s %llu interval %u mpi %x %x %d "
+		    "local %d port "
 		    "%d\n%n",
 		    &m->rank, &m->size, &m->supervisor, m->host, &m->keep, m->from, m->machine,
-		    &m->start_time, &m->interval_s, &mpi, &m->local, &m->port, &n) < 12 ||
+		    &m->start_time, &m->interval_s, &m->mpi_begun, &m->mpi_verdict, &refused,
+		    &m->local, &m->port, &n) < 14 ||
 		!n)
 		return -1;
-	m->mpi = mpi;
+	m->mpi_refused = refused;
 	for (text += n; m->addresses.count < ADDRESSES_MAX; text += n) {
 		n = 0;
 		if (sscanf(text, "address %45s\n%n", m->addresses.text[m->addresses.count],

@@ -4,7 +4,7 @@
  *	member RANK SIZE PID HOST KEEP FROM
  *	machine ID START_TIME
  *	interval SECONDS
- *	mpi 0|1
+ *	mpi BEGUN VERDICT REFUSED	always as long: it changes while others read (mpi_ranks.h)
  *	local RANKS
  *	port PORT
  *	address ADDRESS		any number of them, the first to be tried first

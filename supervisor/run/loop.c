@@ -120,7 +120,7 @@ int loop_prepare(struct supervisor *s, struct err *e)
 	l->control = control_open(e);
 	if (!l->control)
 		return -1;
-	return s->job ? job_name_supervisor(control_name(l->control), e) : 0;
+	return job_name_supervisor(s->job ? control_name(l->control) : NULL, e);
 }
 
 void loop_end(struct supervisor *s)

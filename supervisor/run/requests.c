@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "ckpt/store_dir.h"
@@ -14,6 +15,7 @@
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/checkpoint_turns.h"
+#include "supervisor/job/mpi_ranks.h"
 #include "supervisor/job/reach_member.h"
 #include "supervisor/control/control_protocol.h"
 #include "supervisor/run/loop.h"
@@ -141,12 +143,20 @@ static void answer_turn(
 static void answer_mpi(
 	struct supervisor *s, const struct control_request *request, struct buf *answer)
 {
+	static const char *const words[] = {[MPI_RANKS_LATER] = "later",
+		[MPI_RANKS_ALL] = "ok",
+		[MPI_RANKS_NOT_ALL] = "no"};
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
 	struct err e = ERR_INIT;
 
 	if (!s->job)
 		add_text(answer, "error", "this is not a member of a job");
-	else if (request->all ? job_check_mpi(s->job, reach_answers, &e)
-			      : job_note_mpi(s->job, &e))
+	else if (getsockopt(request->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		add_text(answer, "error", "it is not known who asks");
+	else if (request->all)
+		add_text(answer, words[mpi_ranks_ask(s->job, peer.pid, reach_answers)], "");
+	else if (mpi_ranks_begin(s->job, peer.pid, &e))
 		add_text(answer, "error", e.msg);
 	else
 		add_text(answer, "ok", "");

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "lib/procfs.h"
+#include "shared/launcher_variables.h"
 #include "shared/records.h"
 #include "supervisor/split/lower_half.h"
 
@@ -195,6 +196,13 @@ int mpi_gate_check(const struct mpi_gate *g, bool of_job, struct err *e)
 			"be saved with the others only: as a job, which trecr-run makes of "
 			"ranks "
 			"when -d names a directory and --alone is not given",
+			g->pid);
+	if (g->s.outsiders == MPI_OUTSIDERS_UNKNOWN)
+		return err_set(e, 0,
+			"process %d could not ask its trecr-run, when it called MPI_Init, "
+			"whether all ranks of the job run under one with the library in the "
+			"lower half (--mpi=lower): without the variable " SUPERVISOR_VARIABLE
+			", which trecr-run sets, or a free descriptor, it finds none",
 			g->pid);
 	if (g->s.outsiders)
 		return err_set(e, 0,
