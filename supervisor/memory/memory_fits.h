@@ -9,8 +9,8 @@
 #include "lib/err.h"
 
 /* 0, or -1 with @e saying by how much the private memory of @c's processes exceeds what this machine,
- * or the cgroups that the caller is in, could ever give; @shared bytes of it they have in common again. What is in use by others is not looked at, and
- * where processes return to cgroups of their own, neither are cgroups. */
+ * or the cgroups that the caller is in, could ever give; @shared bytes of it they have in common again. What is in use
+ * by others is not looked at, and where processes return to cgroups of their own, neither are cgroups. */
 int memory_fits(const struct checkpoint *c, uint64_t shared, struct err *e);
 
 /* Tell @notice (NULL: nobody) when the processes will take a lot more memory than they may have taken before: what

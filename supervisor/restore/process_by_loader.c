@@ -288,11 +288,12 @@ static int check_fill(struct new_process *np, uint64_t at, const struct batch_bu
 	x = image_find(np->img, 0, f.call.expect);
 	if (f.call.check == BATCH_BLOCKS && f.call.result == -BATCH_DAMAGED && x)
 		return image_damaged(np->img, x, f.call.expect, np->e);
-	if (f.call.check == BATCH_THERE)
+	if (f.call.check == BATCH_THERE && f.call.result == -BATCH_DAMAGED)
 		return err_set(np->e, 0,
-			"memory at %#lx that the process has from its parent is not what the "
-			"image says "
-			"(a bug in trecr)",
+			"memory at %#lx, which the process has in common with others, does not "
+			"have the checksum that the image tells: where trecr-inspect --verify "
+			"finds the image whole, it is a fault of this machine's memory, or a "
+			"bug in trecr",
 			f.call.expect);
 	(void)plan_err(b, &f, np->e);
 	return memory_limits_tell(np->process.pid, np->e);
