@@ -37,6 +37,60 @@ like "$(cat restart.err)" "/$first: the block at .*checksum" "which is told" || 
 is "$(cat out)" ready "and none has run"
 leaves_nothing "nothing is left"
 
+# What only executes a program has nothing of its maker's memory, not for a moment: the kernel keeps the most that a
+# process has had over execve(2). A helper of its own kind makes others of it.
+cat >"$scratch/executed.pl" <<'E2'
+sub large {
+	my $usage = "\0" x 256;
+	syscall(98, 0, $usage) and die; # getrusage
+	return (unpack "q*", $usage)[4] > 32 << 10;
+}
+$SIG{USR1} = sub { $ended = 1 };
+$child = fork;
+if ($child) {
+	open my $fd, ">&=", $ARGV[0] or die;
+	print $fd "ready\n";
+	close $fd;
+}
+sleep 1 until $ended;
+if ($child) {
+	kill "USR1", $child;
+	waitpid $child, 0;
+	exit 1 if $?;
+}
+exit large();
+E2
+cat >"$scratch/executes.pl" <<'E2'
+$| = 1;
+$^F = 1000;
+$memory = "m" x (64 << 20);
+sub child {
+	pipe READY, TOLD;
+	if (my $pid = fork) {
+		close TOLD;
+		return $pid if <READY>;
+		die;
+	}
+	exec $^X, $ARGV[0], fileno TOLD if $_[0];
+	$SIG{USR1} = sub { $ended = 1 };
+	print TOLD "ready\n";
+	close TOLD;
+	sleep 1 until $ended;
+	exit $memory ne "m" x (64 << 20);
+}
+@pids = map { child($_) } 1, 0, 1, 1, 0, 1;
+$SIG{USR1} = sub { $ended = 1 };
+print "ready\n";
+sleep 1 until $ended;
+kill "USR1", @pids;
+exit(grep { waitpid($_, 0) != $_ || $? } @pids);
+E2
+arena executes
+launch perl "$scratch/executes.pl" "$scratch/executed.pl" && freeze_away && restart_here || explain
+finish
+is "$status" 0 "what executes a program does not get what others inherit" || explain
+sweep >/dev/null
+
 # A limit that trecr-restart is under counts what a process would have of others.
 arena limited
 ulimit -v 100000000

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -52,7 +53,9 @@ static int map_areas(struct restore *r)
 	for (size_t i = 0; i < buf_count(areas, struct inherit_area); i++) {
 		struct inherit_area *a = buf_at(areas, struct inherit_area, i);
 
-		if (a->usable && map_area(r, a))
+		if (!a->usable)
+			continue;
+		if (map_area(r, a))
 			return -1;
 	}
 	return 0;
@@ -65,7 +68,7 @@ int restore_fill_inherited(struct restore *r, size_t node)
 	cleanup_fd int mem_fd = -1;
 	pid_t pid = r->newborns[node].t.tid;
 
-	if (!r->inherit || !inherit_saves(r->inherit) || r->o->trial)
+	if (!has_inherited(r, node))
 		return 0;
 	if (!node && map_areas(r))
 		return -1;
@@ -81,4 +84,26 @@ int restore_fill_inherited(struct restore *r, size_t node)
 	return place_blocks(&list, pid, mem_fd, r->o->threads, r->e)
 		       ? restore_prefix_node(r, node)
 		       : 0;
+}
+
+int restore_pass_inherited(struct restore *r, size_t node, size_t child, bool *passes)
+{
+	const struct creation_node *n = creation_order_at(&r->creation.order, child);
+	bool pass = child == node || n->shares & CLONE_VM || has_inherited(r, child);
+	const struct buf *areas;
+	int64_t result;
+
+	if (pass == *passes || !has_inherited(r, node))
+		return 0;
+	areas = inherit_areas(r->inherit);
+	for (size_t i = 0; i < buf_count(areas, struct inherit_area); i++) {
+		const struct inherit_area *a = buf_at(areas, struct inherit_area, i);
+
+		if (a->usable && NODE_CALL(r, node, "advise the kernel on memory", &result,
+					 SYS_madvise, a->start, a->end - a->start,
+					 pass ? MADV_DOFORK : MADV_DONTFORK))
+			return -1;
+	}
+	*passes = pass;
+	return 0;
 }

@@ -37,7 +37,7 @@ struct inherit {
 	struct buf makers; /* struct inherit_maker */
 	size_t *maker_of;  /* by node: whose memory it has, of makers */
 	bool *heir;        /* by process */
-	uint64_t saves;
+	bool *concerned;   /* by node: an heir, or the maker of one or of its makers */
 };
 
 static struct inherit_maker *maker_at(const struct inherit *h, size_t i)
@@ -249,7 +249,6 @@ static void plan_all(const struct inherit *h)
 	cleanup_buf struct buf borders = {0};
 	struct part p = {.contents = contents, .votes = votes};
 	size_t borders_count;
-	uint64_t *b;
 
 	for (size_t i = 0; i < most; i++)
 		if (h->k.runs[i].len) {
@@ -311,34 +310,42 @@ static uint64_t ranges_size(const struct buf *ranges)
 	return size;
 }
 
-static uint64_t runs_size(const struct buf *runs)
+static uint64_t usable_size(const struct inherit *h, const struct buf *runs)
 {
 	const struct stored_run *r = runs->data;
 	uint64_t size = 0;
 
 	for (size_t i = 0; i < buf_count(runs, struct stored_run); i++)
-		size += r[i].end - r[i].start;
+		size += is_usable(h, &r[i]) ? r[i].end - r[i].start : 0;
 	return size;
+}
+
+static uint64_t same_size(const struct inherit *h, size_t i)
+{
+	cleanup_buf struct buf same = {0};
+
+	list_same(h, i, &same);
+	return ranges_size(&same);
+}
+
+static void find_concerned(struct inherit *h, size_t heir)
+{
+	for (size_t node = heir; !h->concerned[node];
+		node = creation_order_at(h->order, node)->creator)
+		h->concerned[node] = true;
 }
 
 static void find_heirs(struct inherit *h)
 {
-	uint64_t common = 0, filled = 0;
-
 	for (size_t i = 0; i < h->c->process_count; i++) {
-		cleanup_buf struct buf same = {0};
-		uint64_t size;
-
-		list_same(h, i, &same);
-		size = ranges_size(&same);
-		h->heir[i] = size >= LEAST;
-		common += h->heir[i] ? size : 0;
+		h->heir[i] = same_size(h, i) >= LEAST;
+		if (h->heir[i])
+			find_concerned(h, i);
 	}
-	for (size_t i = 0; i < maker_count(h); i++)
-		filled += runs_size(&maker_at(h, i)->fill);
-	h->saves = common > filled ? common - filled : 0;
-	for (size_t i = 0; !h->saves && i < h->c->process_count; i++)
-		h->heir[i] = false;
+	if (inherit_saves(h))
+		return;
+	memset(h->heir, 0, h->c->process_count * sizeof(*h->heir));
+	memset(h->concerned, 0, creation_order_count(h->order) * sizeof(*h->concerned));
 }
 
 struct inherit *inherit_plan(const struct checkpoint *c, const struct creation_order *order)
@@ -349,6 +356,7 @@ struct inherit *inherit_plan(const struct checkpoint *c, const struct creation_o
 	h->order = order;
 	h->maker_of = xcalloc(creation_order_count(order), sizeof(*h->maker_of));
 	h->heir = xcalloc(c->process_count, sizeof(*h->heir));
+	h->concerned = xcalloc(creation_order_count(order), sizeof(*h->concerned));
 	inherit_candidates_find(&h->k, c);
 	list_makers(h, 0, 0);
 	plan_all(h);
@@ -368,6 +376,7 @@ void inherit_free(struct inherit *h)
 	inherit_candidates_free(&h->k);
 	free(h->maker_of);
 	free(h->heir);
+	free(h->concerned);
 	free(h);
 }
 
@@ -376,9 +385,21 @@ bool inherit_is_heir(const struct inherit *h, size_t i)
 	return h->heir[i];
 }
 
+bool inherit_concerns(const struct inherit *h, size_t node)
+{
+	return h->concerned[node];
+}
+
 uint64_t inherit_saves(const struct inherit *h)
 {
-	return h->saves;
+	uint64_t common = 0, filled = 0;
+
+	for (size_t i = 0; i < h->c->process_count; i++)
+		common += h->heir[i] ? same_size(h, i) : 0;
+	for (size_t i = 0; i < maker_count(h); i++)
+		if (h->concerned[maker_at(h, i)->node])
+			filled += usable_size(h, &maker_at(h, i)->fill);
+	return common > filled ? common - filled : 0;
 }
 
 struct buf *inherit_areas(struct inherit *h)

@@ -22,7 +22,10 @@ void inherit_free(struct inherit *h);
 /* Whether process @i inherits memory: so it must not execute anything. */
 bool inherit_is_heir(const struct inherit *h, size_t i);
 
-/* Bytes that all processes together take less than they would if none inherited anything. */
+/* Whether @node of the order, or any that descends from it, inherits memory. */
+bool inherit_concerns(const struct inherit *h, size_t node);
+
+/* Bytes that all processes together take less than they would if none inherited anything, in areas that are usable. */
 uint64_t inherit_saves(const struct inherit *h);
 
 /* What is to be mapped in the first process: struct inherit_area. One that cannot be is set unusable. */

@@ -102,13 +102,16 @@ static int make_child(struct restore *r, size_t node)
 
 static int make_children(struct restore *r, size_t node, bool early)
 {
+	bool passes = true;
+
 	for (size_t i = 1; i < creation_order_count(&r->creation.order); i++) {
 		const struct creation_node *n = creation_order_at(&r->creation.order, i);
 
-		if (n->creator == node && n->early == early && make_child(r, i))
+		if (n->creator == node && n->early == early &&
+			(restore_pass_inherited(r, node, i, &passes) || make_child(r, i)))
 			return -1;
 	}
-	return 0;
+	return restore_pass_inherited(r, node, node, &passes);
 }
 
 /* Create @node's children, and the children of each. */

@@ -81,6 +81,9 @@ int restore_prefix_node(struct restore *r, size_t node);
 
 /* Before @node makes its first child: its memory is as that is to inherit it. */
 int restore_fill_inherited(struct restore *r, size_t node);
+/* Before @node makes @child: that gets what is to be inherited only if it, or any that descends from it, inherits.
+ * *@passes: whether the next child would get it, at first true. With @node itself as @child it is true again. */
+int restore_pass_inherited(struct restore *r, size_t node, size_t child, bool *passes);
 
 /* ---- sessions_and_groups.c ---- */
 
