@@ -91,6 +91,83 @@ finish
 is "$status" 0 "what executes a program does not get what others inherit" || explain
 sweep >/dev/null
 
+# at MAPPED CHILD...: a program that has 70 MiB at 1 TiB after MAPPED, in common with five children, of which the first
+# has something else there by CHILD. $all is more than a machine gives to one mapping, unless it gives all.
+at() {
+	cat >at.pl <<'E2'
+$| = 1;
+($mapped, $other) = @ARGV;
+$at = 1 << 40;
+open M, "/proc/meminfo";
+/^(MemTotal|SwapTotal): *(\d+)/ and $all += $2 << 10 while <M>;
+open R, "/dev/urandom";
+sub mapping { syscall(9, $_[0], $_[1], $_[2], $_[3] | 0x22, -1, 0) == $_[0] or die "mmap: $!" }
+sub fill { syscall(0, fileno R, $_[0], $_[1]) == $_[1] or die "read: $!" }
+sub some { fill($at + ($_ << 20), 1 << 20) for 0 .. 69 }
+eval $mapped;
+die $@ if $@;
+for $n (0 .. 5) {
+	pipe READY, TOLD;
+	if ($pid[$n] = fork) {
+		close TOLD;
+		<READY> or die;
+		next;
+	}
+	eval $other unless $n;
+	die $@ if $@;
+	$SIG{USR1} = sub { $ended = 1 };
+	print TOLD "ready\n";
+	close TOLD;
+	sleep 1 until $ended;
+	exit;
+}
+$SIG{USR1} = sub { $ended = 1 };
+print "ready\n";
+sleep 1 until $ended;
+kill "USR1", @pid;
+exit(grep { waitpid($_, 0) != $_ || $? } @pid);
+E2
+	launch perl at.pl "$@" && freeze_away && restart_here
+}
+# KiB at 1 TiB that only process PID has.
+private_at() { # PID
+	awk '/^[0-9a-f]+-/ { here = /^10000000000-/ }
+		here && /^Private/ { kib += $2 }
+		END { print kib + 0 }' "/proc/$1/smaps"
+}
+growth="takes up to [0-9]+ MiB from now on"
+
+if [ "$(cat /proc/sys/vm/overcommit_memory)" = 2 ]; then
+	skip "reserved addresses" "all memory is promised here (vm.overcommit_memory)"
+else
+	arena reserved
+	# shellcheck disable=SC2016
+	at 'mapping($at, 2 * $all, 0, 0x100000); syscall(10, $at, 70 << 20, 3) and die "mprotect"; some()' \
+		'mapping($at, 2 * $all, 0, 0x10)' || explain
+	unlike "$(cat restart.err)" "$growth" "addresses that a process has reserved keep nothing from being in common" ||
+		explain
+	private=$(private_at "$(program_of "$sup")")
+	ok "as it is: $private KiB are one process's own" [ "$private" -lt 8192 ]
+	finish
+	is "$status" 0 "and all end" || explain
+	sweep >/dev/null
+fi
+
+if [ "$(cat /proc/sys/vm/overcommit_memory)" != 0 ]; then
+	skip "an area that is too large" "any is mapped here (vm.overcommit_memory)"
+else
+	arena too_large
+	# shellcheck disable=SC2016
+	at 'mapping($at, 70 << 20, 3, 0x100000); some()' \
+		'syscall(11, $at, 70 << 20) and die "munmap";
+		$at += 66 << 20; mapping($at, $all - (32 << 20), 3, 0x10); fill($at, 4096)' || explain
+	like "$(cat restart.err)" "$growth" "where what overlaps is too large to be mapped at once, it is told what it takes" ||
+		explain
+	finish
+	is "$status" 0 "and each process has its own" || explain
+	sweep >/dev/null
+fi
+
 # A limit that trecr-restart is under counts what a process would have of others.
 arena limited
 ulimit -v 100000000

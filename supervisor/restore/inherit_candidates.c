@@ -102,24 +102,43 @@ static const struct image_region *regions_of(const struct image *img, size_t *co
 static int compare_areas(const void *a, const void *b)
 {
 	const struct inherit_area *x = a, *y = b;
+static uint64_t extent_end(const struct image_extent *x)
+{
+	return x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
+}
+
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 static void list_areas(struct buf *areas, const struct image *img)
 {
-	size_t count;
+	size_t count, extents, next = 0;
 	const struct image_region *g = regions_of(img, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		struct inherit_area area = {g[i].start, g[i].end, g[i].flags & PAGES_FLAGS,
 			g[i].advice & PAGES_ADVICE, true};
 
-		if (is_plain(&g[i]) && !is_part(g, count, i))
+		if (is_plain(&g[i]) && !is_part(g, count, i) &&
+			has_stored(&g[i], x, extents, &next))
+/* Extents and regions are sorted; *@next: the first extent that may be in the next region. */
+static bool has_stored(
+	const struct image_region *g, const struct image_extent *x, size_t count, size_t *next)
+{
+	while (*next < count && extent_end(&x[*next]) <= g->start)
+		++*next;
+	for (size_t i = *next; i < count && x[i].address < g->end; i++)
+		if (image_extent_is_stored(&x[i]))
+			return true;
+	return false;
+}
+
 			buf_push(areas, struct inherit_area, &area);
 	}
 }
 
+	const struct image_extent *x = image_extents(img, 0, &extents);
 static void join_areas(struct buf *areas)
 {
 	struct inherit_area *a = areas->data;
@@ -184,7 +203,7 @@ bool inherit_can_have(const struct inherit_candidates *k, const struct image_reg
 	if (!is_plain(&all[i]) || is_part(all, count, i))
 		return false;
 	area = inherit_area_at(k, all[i].start);
-	return area && area->usable;
+	return area && area->usable && all[i].end <= area->end;
 }
 
 /* ---- runs ---- */
@@ -220,7 +239,7 @@ static int find_file(struct inherit_candidates *k, int fd)
 static void add_run(struct inherit_candidates *k, size_t process, const struct image *img,
 	const struct image_extent *x, int *files, const struct image_region *g)
 {
-	uint64_t end = x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
+	uint64_t end = extent_end(x);
 	const struct image_pack *pack = image_pack_of(img, x);
 	struct stored_run run = {
 		.start = x->address > g->start ? x->address : g->start,
@@ -249,8 +268,7 @@ static void list_runs(struct inherit_candidates *k, size_t process, const struct
 	for (size_t i = 0; i <= img->source_count; i++)
 		files[i] = NOT_ASKED;
 	for (size_t i = 0; i < regions; i++) {
-		while (at < extents &&
-			x[at].address + (uint64_t)x[at].blocks * IMAGE_BLOCK <= g[i].start)
+		while (at < extents && extent_end(&x[at]) <= g[i].start)
 			at++;
 		if (!inherit_can_have(k, g, regions, i))
 			continue;

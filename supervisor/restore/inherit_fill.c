@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "supervisor/memory/memory_fits.h"
 #include "supervisor/memory/place_blocks.h"
 #include "supervisor/restore/restart_attempt.h"
 
@@ -42,10 +43,22 @@ static int map_area(struct restore *r, struct inherit_area *a)
 	return a->usable ? advise(r, a) : 0;
 }
 
+/* Processes take more memory than it was before anything was made. */
+static int check_growth(struct restore *r)
+{
+	uint64_t saves = inherit_saves(r->inherit);
+
+	if (memory_fits(r->c, saves, r->e))
+		return -1;
+	memory_tell_growth(r->c, saves, r->o->notice);
+	return 0;
+}
+
 /* In the first process, of which all others are copies. */
 static int map_areas(struct restore *r)
 {
 	struct buf *areas = inherit_areas(r->inherit);
+	bool failed = false;
 	int64_t result;
 
 	if (NODE_CALL(r, 0, "become dumpable", &result, SYS_prctl, PR_SET_DUMPABLE, 1))
@@ -57,8 +70,14 @@ static int map_areas(struct restore *r)
 			continue;
 		if (map_area(r, a))
 			return -1;
+		failed |= !a->usable;
 	}
-	return 0;
+	return failed ? check_growth(r) : 0;
+}
+
+static bool has_inherited(const struct restore *r, size_t node)
+{
+	return r->inherit && !r->o->trial && inherit_concerns(r->inherit, node);
 }
 
 int restore_fill_inherited(struct restore *r, size_t node)
