@@ -168,6 +168,59 @@ else
 	sweep >/dev/null
 fi
 
+# A process that inherits memory executes nothing: PF_FORKNOEXEC, which forked processes have, stays.
+has_executed() { # PID
+	local stat
+	stat=$(cat "/proc/$1/stat") && stat=${stat##*) } || return
+	# shellcheck disable=SC2086
+	set -- $stat
+	(((${7} & 0x40) == 0))
+}
+
+# locked PROTECTION: two processes with 16 MiB that both lock.
+locked() {
+	arena locked
+	cat >locked.pl <<'E2'
+$| = 1;
+$at = 1 << 40;
+syscall(9, $at, 16 << 20, 3, 0x100022, -1, 0) == $at or die;
+open R, "/dev/urandom";
+syscall(0, fileno R, $at + ($_ << 20), 1 << 20) == (1 << 20) or die for 0 .. 15;
+syscall(10, $at, 16 << 20, 0 + $ARGV[0]) and die;
+pipe READY, TOLD;
+$pid = fork;
+syscall(149, $at, 16 << 20) and die;
+$SIG{USR1} = sub { $ended = 1 };
+if (!$pid) {
+	print TOLD "ready\n";
+	close TOLD;
+	sleep 1 until $ended;
+	exit;
+}
+close TOLD;
+<READY> or die;
+print "ready\n";
+sleep 1 until $ended;
+kill "USR1", $pid;
+exit(waitpid($pid, 0) != $pid || $?);
+E2
+	launch perl locked.pl "$1" && freeze_away && restart_here || explain
+}
+if am_root; then
+	locked 3
+	ok "memory that can be written to is not inherited where mlock(2) would make copies" \
+		has_executed "$(program_of "$sup")" || explain
+	finish
+	is "$status" 0 "it is there" || explain
+	locked 1
+	not_ok "where it would not, it is" has_executed "$(program_of "$sup")" || explain
+	finish
+	is "$status" 0 "and there, too" || explain
+else
+	skip "locked memory" "a user may lock little"
+fi
+sweep >/dev/null
+
 # A limit that trecr-restart is under counts what a process would have of others.
 arena limited
 ulimit -v 100000000

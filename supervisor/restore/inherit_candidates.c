@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -83,12 +84,19 @@ static bool is_part(const struct image_region *all, size_t count, size_t i)
 
 static bool is_plain(const struct image_region *g)
 {
+/* mlock(2) makes copies of all pages that can be written to. */
+static bool is_copied(const struct image_region *g)
+{
+	return g->flags & IMAGE_REGION_LOCKED && !(g->flags & IMAGE_REGION_LOCKONFAULT) &&
+	       g->prot & PROT_WRITE;
+}
+
 	const uint32_t flags = IMAGE_REGION_HEAP | IMAGE_REGION_NORESERVE |
 			       IMAGE_REGION_LOCKED | IMAGE_REGION_LOCKONFAULT;
 
 	return g->kind == IMAGE_REGION_ANON && g->tag == IMAGE_TAG_UPPER &&
-	       !(g->flags & ~flags) && g->start < g->end && g->end <= LOADER_ADDRESS_END &&
-	       !((g->start | g->end) % IMAGE_BLOCK) &&
+	       !(g->flags & ~flags) && !is_copied(g) && g->start < g->end &&
+	       g->end <= LOADER_ADDRESS_END && !((g->start | g->end) % IMAGE_BLOCK) &&
 	       (g->end <= LOADER_RANGE || g->start >= LOADER_RANGE + LOADER_RANGE_SIZE);
 }
 
