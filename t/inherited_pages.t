@@ -221,6 +221,16 @@ else
 fi
 sweep >/dev/null
 
+arena fifo
+cp "$(command -v perl)" program
+launch ./program "$scratch/executes.pl" "$scratch/executed.pl" && freeze_away || explain
+rm program
+mkfifo program
+timeout -k 1 120 trecr-restart ck </dev/null >>out 2>restart.err
+is $? 125 "a FIFO in the place of the program's file is not waited for" || explain
+like "$(cat restart.err)" "/program, .* is no longer a regular file" "but told" || explain
+leaves_nothing "nothing is left behind by it"
+
 # A limit that trecr-restart is under counts what a process would have of others.
 arena limited
 ulimit -v 100000000

@@ -41,12 +41,14 @@ static bool is_all_memory_promised(void)
 
 /* ---- processes ---- */
 
-/* /proc/PID/exe is set by a descriptor of the file then. */
+/* /proc/PID/exe is set by a descriptor of the file then. What has its name by now may be a FIFO. */
 static bool can_open_exe(const struct image *img, const struct image_process *ip)
 {
-	cleanup_fd int fd = fd_open_trusted(image_string(img, ip->exe), O_RDONLY | O_CLOEXEC);
+	cleanup_fd int fd =
+		fd_open_trusted(image_string(img, ip->exe), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
 
-	return fd >= 0;
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
 }
 
 /* One with policies for NUMA nodes has them before the first page is there, and what has a security label of its
@@ -82,8 +84,6 @@ static bool is_part(const struct image_region *all, size_t count, size_t i)
 	       (i + 1 < count && is_guard(&all[i + 1]) && all[i + 1].start == all[i].end);
 }
 
-static bool is_plain(const struct image_region *g)
-{
 /* mlock(2) makes copies of all pages that can be written to. */
 static bool is_copied(const struct image_region *g)
 {
@@ -91,6 +91,8 @@ static bool is_copied(const struct image_region *g)
 	       g->prot & PROT_WRITE;
 }
 
+static bool is_plain(const struct image_region *g)
+{
 	const uint32_t flags = IMAGE_REGION_HEAP | IMAGE_REGION_NORESERVE |
 			       IMAGE_REGION_LOCKED | IMAGE_REGION_LOCKONFAULT;
 
@@ -98,6 +100,11 @@ static bool is_copied(const struct image_region *g)
 	       !(g->flags & ~flags) && !is_copied(g) && g->start < g->end &&
 	       g->end <= LOADER_ADDRESS_END && !((g->start | g->end) % IMAGE_BLOCK) &&
 	       (g->end <= LOADER_RANGE || g->start >= LOADER_RANGE + LOADER_RANGE_SIZE);
+}
+
+static uint64_t extent_end(const struct image_extent *x)
+{
+	return x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
 }
 
 static const struct image_region *regions_of(const struct image *img, size_t *count)
@@ -110,26 +117,10 @@ static const struct image_region *regions_of(const struct image *img, size_t *co
 static int compare_areas(const void *a, const void *b)
 {
 	const struct inherit_area *x = a, *y = b;
-static uint64_t extent_end(const struct image_extent *x)
-{
-	return x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
-}
-
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void list_areas(struct buf *areas, const struct image *img)
-{
-	size_t count, extents, next = 0;
-	const struct image_region *g = regions_of(img, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		struct inherit_area area = {g[i].start, g[i].end, g[i].flags & PAGES_FLAGS,
-			g[i].advice & PAGES_ADVICE, true};
-
-		if (is_plain(&g[i]) && !is_part(g, count, i) &&
-			has_stored(&g[i], x, extents, &next))
 /* Extents and regions are sorted; *@next: the first extent that may be in the next region. */
 static bool has_stored(
 	const struct image_region *g, const struct image_extent *x, size_t count, size_t *next)
@@ -142,11 +133,22 @@ static bool has_stored(
 	return false;
 }
 
+static void list_areas(struct buf *areas, const struct image *img)
+{
+	size_t count, extents, next = 0;
+	const struct image_region *g = regions_of(img, &count);
+	const struct image_extent *x = image_extents(img, 0, &extents);
+
+	for (size_t i = 0; i < count; i++) {
+		struct inherit_area area = {g[i].start, g[i].end, g[i].flags & PAGES_FLAGS,
+			g[i].advice & PAGES_ADVICE, true};
+
+		if (is_plain(&g[i]) && !is_part(g, count, i) &&
+			has_stored(&g[i], x, extents, &next))
 			buf_push(areas, struct inherit_area, &area);
 	}
 }
 
-	const struct image_extent *x = image_extents(img, 0, &extents);
 static void join_areas(struct buf *areas)
 {
 	struct inherit_area *a = areas->data;
