@@ -16,7 +16,7 @@
 /* A process for which it is not worth it executes its program, as others do. */
 #define LEAST (1ul << 20)
 
-/* Steps that working it out may take, a few seconds. */
+/* Steps that working it out may take, a few seconds. At higher addresses nothing is inherited then. */
 #define WORK_MOST (1ull << 30)
 
 #define NOTHING SIZE_MAX
@@ -221,8 +221,8 @@ static void choose_downwards(const struct inherit *h, const struct part *p)
 	}
 }
 
-/* @found: room for a number for each heir. */
-static void plan_part(const struct inherit *h, struct part *p, struct inherit_heir *heirs,
+/* @found: room for a number for each heir. Returns how many steps it has taken. */
+static uint64_t plan_part(const struct inherit *h, struct part *p, struct inherit_heir *heirs,
 	size_t count, size_t *found)
 {
 	p->count = 0;
@@ -237,6 +237,7 @@ static void plan_part(const struct inherit *h, struct part *p, struct inherit_he
 			++*vote_at(p, heirs[i].maker, found[i]);
 	vote_upwards(h, p);
 	choose_downwards(h, p);
+	return count + (count + maker_count(h)) * p->count;
 }
 
 static void plan_all(const struct inherit *h)
@@ -248,6 +249,7 @@ static void plan_all(const struct inherit *h)
 	cleanup_free uint32_t *votes = xcalloc(most * maker_count(h), sizeof(*votes));
 	cleanup_buf struct buf borders = {0};
 	struct part p = {.contents = contents, .votes = votes};
+	uint64_t *b, work = 0;
 	size_t borders_count;
 
 	for (size_t i = 0; i < most; i++)
@@ -258,14 +260,12 @@ static void plan_all(const struct inherit *h)
 		}
 	b = borders.data;
 	borders_count = buf_count(&borders, uint64_t);
-	if (borders_count * (count + maker_count(h)) > WORK_MOST)
-		return;
 	qsort(b, borders_count, sizeof(*b), compare_addresses);
-	for (size_t i = 0; i + 1 < borders_count; i++) {
+	for (size_t i = 0; i + 1 < borders_count && work < WORK_MOST; i++) {
 		p.start = b[i];
 		p.end = b[i + 1];
 		if (p.start < p.end)
-			plan_part(h, &p, heirs, count, found);
+			work += plan_part(h, &p, heirs, count, found);
 	}
 }
 
