@@ -11,7 +11,7 @@ if [ -n "${TRECR_APART:-}" ]; then
 	mount -t tmpfs tmpfs /dev/shm
 fi
 
-lower=(trecr-run --alone --gpu=off --mpi=lower --)
+lower=(trecr-run -d lower.ck --gpu=off --mpi=lower --)
 
 # What programs of $1 ranks print, in any order.
 job() { # RANKS COMMAND...

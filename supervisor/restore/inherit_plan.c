@@ -260,7 +260,8 @@ static void plan_all(const struct inherit *h)
 		}
 	b = borders.data;
 	borders_count = buf_count(&borders, uint64_t);
-	qsort(b, borders_count, sizeof(*b), compare_addresses);
+	if (borders_count)
+		qsort(b, borders_count, sizeof(*b), compare_addresses);
 	for (size_t i = 0; i + 1 < borders_count && work < WORK_MOST; i++) {
 		p.start = b[i];
 		p.end = b[i + 1];
