@@ -126,9 +126,9 @@ on_terminal() {
 
 shell_works() {
 	keys 'echo up""per\n' && shows 'upper' &&
-		keys 'stty rows 31 cols 97; sleep 1000\n' && shows 'sleep 1000' && again &&
+		keys 'stty rows 31 cols 97; sh -c "echo as\"\"leep; exec sleep 1000"\n' && shows 'asleep' && again &&
 		keys '\032' && shows 'Stopped' && again &&
-		keys 'jobs\n' && shows 'Stopped +sleep 1000' &&
+		keys 'jobs\n' && shows 'Stopped +sh -c' &&
 		keys 'stty size; tty\n' && shows '31 97' && again &&
 		keys 'kill %%1; sed -u s/^/seen-/\n' && again &&
 		keys 'one\ntwo\n' && shows 'seen-two' && again &&
