@@ -271,7 +271,7 @@ like "$(cat restart.err)" "the program was in group 5000" "which is said, too" |
 # for a moment.
 opening=(reopened) files=(created forbidden mapped)
 comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]; of ${opening[@]}, which has ${files[@]}
-	local modes changed as_member
+	local modes changed as_member file untouched=()
 	rm -rf modes && mkdir modes && touch modes/{out,err} && chown -R $user:"$2" modes && chmod 2755 modes && cd modes || exit 1
 	setpriv --reuid=$user --regid=$user --groups=5000,5001 -- \
 		trecr-run -d ck -- "${opening[@]}" </dev/null >out 2>err &
@@ -279,7 +279,11 @@ comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]; of ${opening[@]},
 	as_member=(setpriv "--reuid=$user" "--regid=$user" "--groups=5000,5001" ${3:+"$3"} --)
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	modes=$(stat -c '%n %a %g' "${files[@]}")
-	changed=$(stat -c %z "${files[@]}")
+	# On a tmpfs a file that is mapped is memory, which is put back.
+	for file in "${files[@]}"; do
+		[ "$file $(stat -f -c %T .)" = "mapped tmpfs" ] || untouched+=("$file")
+	done
+	changed=$(stat -c %z "${untouched[@]}")
 	"${as_member[@]}" trecr-ckpt -s $sup >/dev/null 2>ckpt.err
 	await -t 60 -p $sup 2>/dev/null
 	"${as_member[@]}" trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
@@ -287,7 +291,7 @@ comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]; of ${opening[@]},
 	ok "a program with files of all modes $1 comes back" \
 		quiet await -t 60 -p $sup pidfile '^[0-9]+$' || explain
 	is "$(stat -c '%n %a %g' "${files[@]}")" "$modes" "their modes are what they were" || explain
-	[ -n "${3:-}" ] || is "$(stat -c %z "${files[@]}")" "$changed" "and have not been touched" || explain
+	[ -n "${3:-}" ] || is "$(stat -c %z "${untouched[@]}")" "$changed" "and have not been touched" || explain
 	finish
 	is "$status $(tail -n 1 out)" "0 ok" "and the program is whole" || explain
 	cd ..
