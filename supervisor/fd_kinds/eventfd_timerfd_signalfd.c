@@ -155,6 +155,21 @@ static int64_t tree_shift(const struct fd_dump *d, clockid_t clock)
 	return d->tree ? clocks_shift(&d->tree->clocks, clock) : 0;
 }
 
+/* When it expires, by its clock. Each reading is late by what passes between the two questions, so the earliest counts:
+ * under load a single one may be late by milliseconds. */
+static uint64_t expiry_of(const struct fd_source *s, clockid_t clock, uint64_t left)
+{
+	uint64_t expiry = clock_ns(clock) + left;
+	struct itimerspec t;
+
+	for (int i = 0; i < 4 && !timerfd_gettime(s->dup, &t) && to_ns(&t.it_value); i++) {
+		uint64_t again = clock_ns(clock) + to_ns(&t.it_value);
+
+		expiry = again < expiry ? again : expiry;
+	}
+	return expiry;
+}
+
 int fd_timerfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_description *x,
 	struct err *e)
 {
@@ -168,10 +183,9 @@ int fd_timerfd_dump(struct fd_dump *d, const struct fd_source *s, struct image_d
 	x->args[2] = to_ns(&left.it_interval);
 	x->args[3] = status_number(info, "ticks", 10);
 	x->args[4] = status_number(info, "settime flags", 8);
-	x->args[5] =
-		x->args[1] +
-		(is_wall_clock(x->args[0]) ? clock_ns(CLOCK_REALTIME)
-					   : clock_ns(x->args[0]) + tree_shift(d, x->args[0]));
+	x->args[5] = is_wall_clock(x->args[0])
+			     ? expiry_of(s, CLOCK_REALTIME, x->args[1])
+			     : expiry_of(s, x->args[0], x->args[1]) + tree_shift(d, x->args[0]);
 	return 0;
 }
 
