@@ -1,5 +1,5 @@
 #!/bin/bash
-# as_user.sh COMMAND - root runs a shell command, such as `make check` or `t/files.t`, in a copy of this tree as
+# as_user.sh COMMAND - root runs a shell command, such as `make check TESTS=t/files.t`, in a copy of this tree as
 # an ordinary user, who is made for that and removed afterwards. It also fails if the command leaves processes
 # behind. What is built here is copied, except the tools: that the user can build, too, is shown by building these.
 set -euo pipefail

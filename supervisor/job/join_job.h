@@ -12,8 +12,8 @@
  * for a program that starts. */
 int job_join_supervisor(struct supervisor *s, const char *dir, const char *from, struct err *e);
 
-/* Programs that this process starts from now on find their supervisor at @socket, NULL: at none, whoever has started us; so does one that is restarted, as this
- * is one of the launcher's variables. */
+/* Programs that this process starts from now on find their supervisor at @socket, or at none if it is NULL, whoever has
+ * started us. So does one that is restarted, as this is one of the launcher's variables. */
 int job_name_supervisor(const char *socket, struct err *e);
 
 #endif
