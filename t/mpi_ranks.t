@@ -23,7 +23,8 @@ sub answer {
 sub perform {
 	for (@_) {
 		if (/^wait:(.*)/) {
-			open my $fifo, '<', $1 or die;
+			# Also to write, so that it never ends: who wrote to it last may not have closed it yet.
+			open my $fifo, '+<', $1 or die;
 			<$fifo>;
 		} elsif (/^child:(.*)/) {
 			my $child = fork // die;
@@ -55,7 +56,7 @@ rank() {
 # begin NAME: in a directory of its own.
 begin() {
 	arena "$1"
-	mkfifo go go.0 go.1
+	mkfifo go.0 go.1
 	run=(trecr-run -d ck --gpu=off --)
 	pids=()
 }
@@ -63,6 +64,12 @@ begin() {
 # said RANK TEXT
 said() {
 	await -t 60 -p "${pids[$1]}" "out.$1" "^$2\$" >/dev/null 2>>await.err
+}
+
+# go RANK: what waits for go.RANK goes on; nobody may wait, where something has failed.
+go() {
+	# shellcheck disable=SC2016 # of the inner shell
+	timeout 60 sh -c 'echo >"$0"' "go.$1"
 }
 
 # told NAME OF_0 OF_1: what the ranks have been told when they have ended.
@@ -79,39 +86,39 @@ rank 0 "$ask" begun wait:go.0 all wait:go.0
 said 0 'begun ok'
 rank 1 "$ask" begun once all wait:go.1
 said 1 'once later'
-echo >go.0
+go 0
 said 1 'all ok'
-echo >go.0
-echo >go.1
+go 0
+go 1
 told "rank 0 decides, and the other waits for it" "begun ok all ok" "begun ok once later all ok"
 
 begin late
 rank 1 "$ask" wait:go.1 begun all
 rank 0 "$ask" begun all wait:go.0
 said 0 'all .*'
-echo >go.1
+go 1
 said 1 'all .*'
-echo >go.0
+go 0
 told "a rank that begins when it has been decided is told no" "begun ok all no" "begun ok all no"
 
 begin refuses
 rank 0 "$ask" wait:go.0 begun all
 rank 1 "$ask" begun all wait:go.1
 said 1 'all .*'
-echo >go.0
+go 0
 said 0 'all .*'
-echo >go.1
+go 1
 told "rank 0, where others have not waited for it, says no, too" "begun ok all no" "begun ok all no"
 
 begin beside
 rank 0 "$ask" begun wait:go.0 all wait:go.0
 rank 1 "$ask" begun child:begun wait:go.1 all
 said 0 'begun ok' && said 1 'child begun ok'
-echo >go.0
+go 0
 said 0 'all .*'
-echo >go.1
+go 1
 said 1 'all .*'
-echo >go.0
+go 0
 told "two processes of one rank" "begun ok all no" "begun ok child begun ok all no"
 
 begin behind
@@ -119,10 +126,10 @@ rank 0 "$ask" begun wait:go.0 all child:begun,all wait:go.0
 said 0 'begun ok'
 rank 1 "$ask" begun all wait:go.1
 said 1 'begun ok'
-echo >go.0
+go 0
 said 0 'child all .*' && said 1 'all .*'
-echo >go.0
-echo >go.1
+go 0
+go 1
 told "a process of another job, which one of the ranks has started" "begun ok all ok child begun ok child all no" "begun ok all ok"
 
 # shellcheck disable=SC2016 # of the inner shell
@@ -132,8 +139,8 @@ rank 0 sh -c "$twice" "$ask"
 rank 1 sh -c "$twice" "$ask"
 for question in begun all '2nd begun' '2nd all'; do
 	said 0 "$question ok" && said 1 "$question ok"
-	echo >go.0
-	echo >go.1
+	go 0
+	go 1
 done
 once="begun ok all ok 2nd begun ok 2nd all ok"
 told "two programs of each rank, one behind the other" "$once" "$once"
@@ -143,11 +150,11 @@ begin unlike
 rank 1 sh -c '"$0" begun; "$0" "2nd begun" wait:go.1 all' "$ask"
 rank 0 "$ask" begun wait:go.0 all wait:go.0
 said 0 'begun ok' && said 1 '2nd begun ok'
-echo >go.0
+go 0
 said 0 'all .*'
-echo >go.1
+go 1
 said 1 'all .*'
-echo >go.0
+go 0
 told "one program of a rank beside the second one of another" "begun ok all no" "begun ok 2nd begun ok all no"
 
 begin alone
