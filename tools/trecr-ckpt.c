@@ -68,8 +68,9 @@ static const struct opt rows[] = {
 		"give up after SEC seconds, and as soon as it is\nclear that it will take "
 		"longer",
 		opt_positive, FIELD(deadline_s)},
-	{0, "drain-timeout", "SEC", "how long GPUs may take to finish their work", opt_positive,
-		FIELD(drain_s)},
+	{0, "drain-timeout", "SEC",
+		"how long GPUs may take to finish their work, and MPI\nranks to come to rest",
+		opt_positive, FIELD(drain_s)},
 	{0, "tcp", "MODE",
 		"TCP connections to the outside: refuse the\n"
 		"checkpoint, reset them at a restart, or keep them",

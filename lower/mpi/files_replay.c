@@ -139,7 +139,7 @@ static int save_hints(struct mpi_file *f)
 }
 
 /*
- * MPICH 4.0.2 says a wrong position in a view of datatypes that were resized to begin behind their first data
+ * MPICH 4.0.2 reports a wrong position in a view of datatypes that were resized to begin behind their first data
  * (ADIOI_Get_position()), and divides by the size of an empty one, in which there are no positions.
  */
 static int check_view(const struct mpi_file *f, int etype, int filetype, int *has_positions)
@@ -152,8 +152,8 @@ static int check_view(const struct mpi_file *f, int etype, int filetype, int *ha
 	*has_positions = small && large;
 	return behind ? agent_fail("it has set a view of %s whose datatype was resized to "
 				   "begin behind the "
-				   "first of its data, and MPICH says a wrong position in such "
-				   "a file",
+				   "first of its data, for which MPICH reports a wrong file "
+				   "position",
 				f->name)
 		      : 0;
 }

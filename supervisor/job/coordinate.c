@@ -26,6 +26,9 @@
 #define FREEZE_LIMIT_NS 60000000000ull
 #define CLOSE_LIMIT_NS  20000000000ull
 
+/* What request->deadline_ns comes from. */
+#define TIME_OPTIONS "--timeout or --deadline"
+
 /* Pauses double: 0.6 s in all. */
 #define ATTEMPTS_MAX   6
 #define FIRST_PAUSE_NS 10000000
@@ -132,7 +135,11 @@ static int deal_with_lines(struct coordination *c, struct link *l, const char *s
 		if (deal_with(c, l, stage, own))
 			return -1;
 	}
-	return r < 0 ? coordinate_fail_for(c, l, "what it sent is not what its supervisor said")
+	return r < 0 ? coordinate_fail_for(c, l,
+			       l->wire.sealed ? "a message from its supervisor failed "
+						"authentication (altered on its way), or is "
+						"too long"
+					      : "a message from its supervisor is too long")
 		     : 0;
 }
 
@@ -198,6 +205,44 @@ static const struct link *missing_member(const struct coordination *c)
 	return NULL;
 }
 
+static bool is_past(uint64_t deadline_ns)
+{
+	return deadline_ns && clock_ns(CLOCK_MONOTONIC) > deadline_ns;
+}
+
+/* What a member has not done that has not come to @stage. */
+static const char *missing_step(const char *stage)
+{
+	static const struct {
+		const char *stage, *step;
+	} steps[] = {
+		{PART_COUNTED, "has not told whether its program comes to rest"},
+		{PART_FROZEN, "has not stopped its program"},
+		{PART_SENT, "has not told how many messages its program has sent"},
+		{PART_DRAINED, "has not received the messages to its program"},
+		{PART_SETTLED, "has not waited to the end for asynchronous I/O of its program"},
+		{PART_WRITTEN, "has not written its program's memory"},
+		{PART_STORED, "has not completed its part of the checkpoint"},
+		{PART_TRIED, "has not tried to restart its program"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (!strcmp(steps[i].stage, stage))
+			return steps[i].step;
+	return "has not answered";
+}
+
+static int fail_late(struct coordination *c, const char *stage)
+{
+	const struct link *l = missing_member(c);
+
+	if (is_past(c->request->deadline_ns))
+		return err_set(c->e, 0, "rank %d: its supervisor %s in the time that " TIME_OPTIONS
+					" gives", l->rank, missing_step(stage));
+	return err_set(c->e, 0, "rank %d: its supervisor %s within %llu s", l->rank,
+		missing_step(stage), FREEZE_LIMIT_NS / 1000000000);
+}
+
 static int hear_all(struct coordination *c, const char *stage, int wait_ms)
 {
 	cleanup_free struct pollfd *fds = xcalloc(c->count, sizeof(*fds));
@@ -223,8 +268,7 @@ int coordinate_await(struct coordination *c, const char *stage, uint64_t deadlin
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 		if (deadline_ns && now > deadline_ns)
-			return coordinate_fail_for(
-				c, missing_member(c), "the time for it is over");
+			return fail_late(c, stage);
 		if (now >= next_tick) {
 			tell_all_to_wait(c);
 			next_tick = now + PART_WAIT_MS * 1000000ull;
@@ -315,14 +359,23 @@ static void tell_limits(struct coordination *c)
 	}
 }
 
-static int fail_at_rest(struct coordination *c)
+static int fail_at_rest(struct coordination *c, const char *option)
 {
 	cleanup_free char *why = quiesce_explain(c->quiesce);
 
 	return err_set(c->e, 0,
-		"the ranks do not come to rest together (--drain-timeout gives them more "
-		"time): %s",
+		"the ranks do not come to rest together (%s gives them more time): %s", option,
 		why);
+}
+
+/* A member that has seen first that the time is over, or is heard last, may not be the one that others wait for. */
+static int fail_before_rest(struct coordination *c)
+{
+	cleanup_free char *why = quiesce_explain(c->quiesce);
+
+	if (is_past(c->request->deadline_ns) && *why)
+		err_append(c->e, "; the ranks had not come to rest together: %s", why);
+	return -1;
 }
 
 static int bring_to_rest(struct coordination *c)
@@ -333,12 +386,14 @@ static int bring_to_rest(struct coordination *c)
 		enum quiesce_verdict verdict;
 
 		if (coordinate_await(c, PART_COUNTED, c->request->deadline_ns))
-			return -1;
+			return fail_before_rest(c);
 		verdict = quiesce_decide(c->quiesce);
 		if (verdict == QUIESCE_REACHED)
 			break;
-		if (clock_ns(CLOCK_MONOTONIC) > limit)
-			return fail_at_rest(c);
+		if (is_past(limit))
+			return fail_at_rest(c, "--drain-timeout");
+		if (is_past(c->request->deadline_ns))
+			return fail_at_rest(c, TIME_OPTIONS);
 		if (verdict == QUIESCE_RAISE) {
 			tell_limits(c);
 			pause = LOOK_NS;

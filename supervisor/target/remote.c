@@ -67,7 +67,8 @@ static int take_note(
 		return err_set(
 			e, 0, "process %d (%s) was killed meanwhile", t->pid, r->process->comm);
 	if (report->event == TRACEE_EVENT_SIGNAL && report->signal != SIGSTOP)
-		return err_set(e, 0, "process %d (%s) gets signal %d from a system call",
+		return err_set(e, 0,
+			"a system call that trecr ran in process %d (%s) raised signal %d",
 			t->pid, r->process->comm, report->signal);
 	if (report->event == TRACEE_EVENT_SIGNAL)
 		r->process->stop_owed = *resume = true;
