@@ -18,7 +18,7 @@
 #include "lib/procfs.h"
 #include "supervisor/fd/trusted_path.h"
 #include "supervisor/fd_kinds/fd_kinds.h"
-#include "supervisor/fd_kinds/file_handle.h"
+#include "supervisor/fd_kinds/watch_handle.h"
 
 /* <linux/fanotify.h> of kernels 5.19 and 6.0 */
 #ifndef FAN_MARK_EVICTABLE
@@ -84,7 +84,7 @@ static char *find_mount(pid_t task, int id, unsigned device)
  * ...", and then "mflags:0 mask:20 ignored_mask:0". */
 static char *find_marked(const struct fd_source *s, const char *line, struct mark *m)
 {
-	struct fd_handle file;
+	struct watch_handle file;
 	unsigned device, id;
 
 	if (sscanf(line, "mnt_id:%x", &id) == 1) {
@@ -96,7 +96,7 @@ static char *find_marked(const struct fd_source *s, const char *line, struct mar
 		return find_mount(s->task, -1, device);
 	}
 	m->where = 0;
-	return fd_handle_read(line, &file) ? NULL : fd_handle_find(&file, s->task);
+	return watch_handle_read(line, &file) ? NULL : watch_path_find(&file, s->task);
 }
 
 static int dump_mark(

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 
 #include "lib/limits.h"
-#include "supervisor/fd_kinds/file_handle.h"
+#include "supervisor/fd_kinds/watch_handle.h"
 #include "supervisor/fd_kinds/inotify_events.h"
 #include "supervisor/fd/trusted_path.h"
 #include "supervisor/fd_kinds/fd_kinds.h"
@@ -32,7 +32,7 @@ bool fd_inotify_match(const struct fd_dump *d, const struct fd_source *s)
 struct watched {
 	int wd;
 	uint32_t mask;
-	struct fd_handle file;
+	struct watch_handle file;
 };
 
 static int dump_watch(const struct watched *w, const char *path, struct buf *out, struct err *e)
@@ -56,7 +56,7 @@ static int dump_watch(const struct watched *w, const char *path, struct buf *out
 /* "inotify wd:2 ino:7ef82a sdev:800001 mask:800afff ignored_mask:0 ..." */
 static int read_watch(const char *line, struct watched *w, struct err *e)
 {
-	if (fd_handle_read(line, &w->file) ||
+	if (watch_handle_read(line, &w->file) ||
 		sscanf(line, "inotify wd:%x ino:%*x sdev:%*x mask:%" SCNx32, &w->wd,
 			&w->mask) != 2)
 		return err_set(e, 0, "cannot parse its watches in /proc/PID/fdinfo");
@@ -87,12 +87,12 @@ static void list_removed(pid_t task, struct buf *out)
 
 /* "open DEVICE:INODE", by which the restart knows it among the open files; NULL: it is none of
  * @removed. */
-static char *find_removed(const struct fd_handle *h, const struct buf *removed)
+static char *find_removed(const struct watch_handle *h, const struct buf *removed)
 {
 	for (size_t i = 0; i < buf_count(removed, struct stat); i++) {
 		const struct stat *st = buf_at(removed, struct stat, i);
 
-		if (st->st_ino == h->inode && st->st_dev == fd_handle_device(h))
+		if (st->st_ino == h->inode && st->st_dev == watch_handle_device(h))
 			return xasprintf("open %" PRIx64 ":%" PRIx64, (uint64_t)st->st_dev,
 				(uint64_t)st->st_ino);
 	}
@@ -102,7 +102,7 @@ static char *find_removed(const struct fd_handle *h, const struct buf *removed)
 static int dump_watches(const struct fd_source *s, const struct watched *w, size_t count,
 	struct buf *out, struct err *e)
 {
-	cleanup_free struct fd_handle *files = xcalloc(count, sizeof(*files));
+	cleanup_free struct watch_handle *files = xcalloc(count, sizeof(*files));
 	cleanup_free char **paths = xcalloc(count, sizeof(*paths));
 	cleanup_buf struct buf removed = {0};
 	int failed = 0;
@@ -112,7 +112,7 @@ static int dump_watches(const struct fd_source *s, const struct watched *w, size
 		files[i] = w[i].file;
 		paths[i] = find_removed(&files[i], &removed);
 	}
-	fd_handles_find(files, count, s->task, paths);
+	watch_paths_find(files, count, s->task, paths);
 	for (size_t i = 0; i < count; i++) {
 		failed = failed || dump_watch(&w[i], paths[i], out, e);
 		free(paths[i]);

@@ -24,7 +24,7 @@ struct wanted {
 };
 
 struct search {
-	const struct fd_handle *h;
+	const struct watch_handle *h;
 	char **paths;
 	struct wanted *wanted; /* in the order of inodes */
 	size_t count, left;
@@ -56,7 +56,7 @@ static int compare_known(const void *a, const void *b)
 	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-static struct known *find_known(const struct fd_handle *h)
+static struct known *find_known(const struct watch_handle *h)
 {
 	struct known key = {.inode = h->inode, .device = h->device};
 
@@ -71,7 +71,7 @@ static void remember_search(const struct search *s)
 	cleanup_buf struct buf new = {0};
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct fd_handle *h = &s->h[s->wanted[i].index];
+		const struct watch_handle *h = &s->h[s->wanted[i].index];
 		const char *path = s->paths[s->wanted[i].index];
 		struct known *k = path ? find_known(h) : NULL, add;
 
@@ -110,7 +110,7 @@ static void consider_path(struct search *s, const char *path, uint64_t inode)
 	while (w && w > s->wanted && w[-1].inode == inode)
 		w--;
 	for (; w && w < end && w->inode == inode; w++) {
-		if (s->paths[w->index] || !fd_handle_leads_to(&s->h[w->index], path))
+		if (s->paths[w->index] || !watch_handle_leads_to(&s->h[w->index], path))
 			continue;
 		s->paths[w->index] = xstrdup(path);
 		s->left--;
@@ -302,12 +302,12 @@ static void add_wanted(struct search *s, size_t index)
 {
 	const struct known *k = find_known(&s->h[index]);
 
-	if (k && fd_handle_leads_to(&s->h[index], k->path)) {
+	if (k && watch_handle_leads_to(&s->h[index], k->path)) {
 		s->paths[index] = xstrdup(k->path);
 		return;
 	}
 	s->wanted[s->count++] = (struct wanted){s->h[index].inode, index};
-	add_device(s, fd_handle_device(&s->h[index]));
+	add_device(s, watch_handle_device(&s->h[index]));
 }
 
 static void search_everywhere(struct search *s, pid_t task, const char *mountinfo)
@@ -331,7 +331,7 @@ static void search_everywhere(struct search *s, pid_t task, const char *mountinf
 	walk_queue(s);
 }
 
-void fd_handles_search(const struct fd_handle *h, size_t count, pid_t task,
+void watch_paths_search(const struct watch_handle *h, size_t count, pid_t task,
 	const char *mountinfo, char **paths)
 {
 	cleanup_free struct wanted *wanted = xcalloc(count, sizeof(*wanted));

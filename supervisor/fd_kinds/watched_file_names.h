@@ -9,10 +9,10 @@
 #ifndef SUPERVISOR_FD_KINDS_WATCHED_FILE_NAMES_H
 #define SUPERVISOR_FD_KINDS_WATCHED_FILE_NAMES_H
 
-#include "supervisor/fd_kinds/file_handle.h"
+#include "supervisor/fd_kinds/watch_handle.h"
 
 /* Of @count files, find the ones without a path. */
-void fd_handles_search(const struct fd_handle *h, size_t count, pid_t task,
+void watch_paths_search(const struct watch_handle *h, size_t count, pid_t task,
 	const char *mountinfo, char **paths);
 
 #endif

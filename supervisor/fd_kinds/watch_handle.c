@@ -1,8 +1,8 @@
 /*
- * file_handle.c - from the handle in fdinfo to a name: by open_by_handle_at(2), else by
+ * watch_handle.c - from the handle in fdinfo to a path: by open_by_handle_at(2), else by
  * watched_file_names.c.
  */
-#include "supervisor/fd_kinds/file_handle.h"
+#include "supervisor/fd_kinds/watch_handle.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,12 +18,12 @@
 #define AT_HANDLE_FID 0x200
 #endif
 
-dev_t fd_handle_device(const struct fd_handle *h)
+dev_t watch_handle_device(const struct watch_handle *h)
 {
 	return makedev(h->device >> 20, h->device & 0xfffff);
 }
 
-static bool fill_handle(const struct fd_handle *h, struct file_handle *file)
+static bool fill_handle(const struct watch_handle *h, struct file_handle *file)
 {
 	file->handle_bytes = h->bytes;
 	file->handle_type = h->type;
@@ -39,7 +39,7 @@ static bool fill_handle(const struct fd_handle *h, struct file_handle *file)
 
 /* Where file systems are joined to one (btrfs, overlayfs), stat(2) shows another device than
  * the kernel has inside. */
-static bool has_handle(const struct fd_handle *h, const char *path)
+static bool has_handle(const struct watch_handle *h, const char *path)
 {
 	cleanup_free struct file_handle *want = xcalloc(1, sizeof(*want) + MAX_HANDLE_SZ);
 	cleanup_free struct file_handle *got = xcalloc(1, sizeof(*got) + MAX_HANDLE_SZ);
@@ -58,12 +58,12 @@ static bool has_handle(const struct fd_handle *h, const char *path)
 	return false;
 }
 
-bool fd_handle_leads_to(const struct fd_handle *h, const char *path)
+bool watch_handle_leads_to(const struct watch_handle *h, const char *path)
 {
 	struct stat st;
 
 	return !lstat(path, &st) && st.st_ino == h->inode &&
-	       (st.st_dev == fd_handle_device(h) || has_handle(h, path));
+	       (st.st_dev == watch_handle_device(h) || has_handle(h, path));
 }
 
 static bool same_file(int fd, const char *path)
@@ -75,7 +75,7 @@ static bool same_file(int fd, const char *path)
 }
 
 /* By its handle, in the file system that is mounted at @mount. */
-static char *find_by_handle(const struct fd_handle *h, const char *mount)
+static char *find_by_handle(const struct watch_handle *h, const char *mount)
 {
 	cleanup_free struct file_handle *file = xcalloc(1, sizeof(*file) + MAX_HANDLE_SZ);
 	cleanup_fd int root = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -99,10 +99,10 @@ static char *find_by_handle(const struct fd_handle *h, const char *mount)
 /* Of file systems that are mounted, the place: fields 3 and 5 of @mountinfo (man
  * proc_pid_mountinfo). The one of the root directory of a chroot is not listed unless it is
  * mounted there. */
-static char *find_by_mounts(const struct fd_handle *h, const char *mountinfo)
+static char *find_by_mounts(const struct watch_handle *h, const char *mountinfo)
 {
 	char mount[PATH_MAX], *found = NULL;
-	dev_t device = fd_handle_device(h);
+	dev_t device = watch_handle_device(h);
 	struct stat root;
 
 	for (const char *line = mountinfo; !found && fd_mount_next(&line, device, mount);)
@@ -126,7 +126,7 @@ bool fd_mount_next(const char **mountinfo, dev_t device, char mount[PATH_MAX])
 	return false;
 }
 
-void fd_handles_find(const struct fd_handle *h, size_t count, pid_t task, char **paths)
+void watch_paths_find(const struct watch_handle *h, size_t count, pid_t task, char **paths)
 {
 	cleanup_free char *file = xasprintf("/proc/%d/mountinfo", task);
 	cleanup_free char *mountinfo = NULL;
@@ -137,23 +137,23 @@ void fd_handles_find(const struct fd_handle *h, size_t count, pid_t task, char *
 	for (size_t i = 0; i < count; i++)
 		if (!paths[i])
 			paths[i] = find_by_mounts(&h[i], mountinfo);
-	fd_handles_search(h, count, task, mountinfo, paths);
+	watch_paths_search(h, count, task, mountinfo, paths);
 }
 
-char *fd_handle_find(const struct fd_handle *h, pid_t task)
+char *watch_path_find(const struct watch_handle *h, pid_t task)
 {
 	char *path = NULL;
 
-	fd_handles_find(h, 1, task, &path);
+	watch_paths_find(h, 1, task, &path);
 	return path;
 }
 
-int fd_handle_read(const char *line, struct fd_handle *h)
+int watch_handle_read(const char *line, struct watch_handle *h)
 {
 	const char *at = strstr(line, "ino:"), *text = strstr(line, "f_handle:");
 	const char *kind = strstr(line, "fhandle-bytes:"), *end = strchrnul(line, '\n');
 
-	*h = (struct fd_handle){0};
+	*h = (struct watch_handle){0};
 	if (!at || at > end ||
 		sscanf(at, "ino:%" SCNx64 " sdev:%x", &h->inode, &h->device) != 2)
 		return -1;
