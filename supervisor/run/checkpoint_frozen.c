@@ -27,14 +27,14 @@
 static int freeze_tree(struct checkpoint_work *w)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	uint64_t limit = now + FREEZE_LIMIT_NS + w->patience->ns;
+	uint64_t limit = now + FREEZE_LIMIT_NS + w->gpu_wait->ns;
 	struct freeze_target target = {
 		.root = w->s->root,
 		.root_is_child = !w->s->init,
 		.reaper = checkpoint_reaper(w),
 		.former_children = w->s->former_children.data,
 		.former_child_count = buf_count(&w->s->former_children, struct proc_identity),
-		.patience = w->patience,
+		.gpu_wait = w->gpu_wait,
 	};
 	int failed;
 

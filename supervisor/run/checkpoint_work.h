@@ -13,7 +13,7 @@
 #include "supervisor/run/take_checkpoint.h"
 #include "supervisor/split/mpi_gate.h"
 #include "supervisor/state/dump.h"
-#include "supervisor/tree/gpu_patience.h"
+#include "supervisor/tree/gpu_wait.h"
 
 /* What a process has to do with blocks that several have (ckpt/common_blocks.h): others may find its, and it looks for
  * those of others. */
@@ -25,7 +25,7 @@ struct checkpoint_work {
 	struct supervisor *s;
 	const struct checkpoint_request *request;
 	struct under_way *under_way;
-	struct freeze_patience *patience;
+	struct gpu_wait *gpu_wait;
 	struct throttle throttle;
 	struct err *e;
 	int result;

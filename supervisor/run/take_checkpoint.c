@@ -105,7 +105,7 @@ static int make_checkpoint(struct checkpoint_work *w)
 	return result;
 }
 
-static int attempt_checkpoint(struct checkpoint_taking *t, struct freeze_patience *patience)
+static int attempt_checkpoint(struct checkpoint_taking *t, struct gpu_wait *gpu_wait)
 {
 	const struct checkpoint_request *request = t->request;
 	struct supervisor *s = t->s;
@@ -113,13 +113,13 @@ static int attempt_checkpoint(struct checkpoint_taking *t, struct freeze_patienc
 		.request = request,
 		.under_way = &t->under_way,
 		.made = &t->made,
-		.patience = patience,
+		.gpu_wait = gpu_wait,
 		.throttle = {.rate = request->rate},
 		.e = t->e};
 	int result;
 
 	notices_clear();
-	patience->restless = 0;
+	gpu_wait->restless = 0;
 	if (!s->store || under_way_cancelled(&t->under_way, t->e) || checkpoint_work_begin(&w))
 		return -1;
 	result = make_checkpoint(&w);
@@ -166,7 +166,7 @@ static bool try_again(
 }
 
 /* Once: whether all members are to try again, who coordinates them decides. */
-static int take_part(struct checkpoint_taking *t, struct freeze_patience *patience)
+static int take_part(struct checkpoint_taking *t, struct gpu_wait *gpu_wait)
 {
 	const struct part *part = t->request->part;
 	cleanup_free char *dir = xasprintf("%s" STORE_TMP, part->whole);
@@ -175,13 +175,13 @@ static int take_part(struct checkpoint_taking *t, struct freeze_patience *patien
 
 	s->store = store_open_part(dir, part->sequence, s->job->rank, t->e);
 	if (s->store)
-		result = attempt_checkpoint(t, patience);
+		result = attempt_checkpoint(t, gpu_wait);
 	store_close(s->store);
 	s->store = NULL;
 	return result;
 }
 
-static int take_whole(struct checkpoint_taking *t, struct freeze_patience *patience)
+static int take_whole(struct checkpoint_taking *t, struct gpu_wait *gpu_wait)
 {
 	struct supervisor *s = t->s;
 	unsigned attempts = 0;
@@ -189,8 +189,8 @@ static int take_whole(struct checkpoint_taking *t, struct freeze_patience *patie
 
 	if (!s->store)
 		s->store = store_open(s->options.dir, s->job_id, NULL, t->e);
-	while (s->store && (result = attempt_checkpoint(t, patience)) &&
-		(patience_again(patience, t->e) || try_again(t->request, attempts++, t->e)))
+	while (s->store && (result = attempt_checkpoint(t, gpu_wait)) &&
+		(gpu_wait_again(gpu_wait, t->e) || try_again(t->request, attempts++, t->e)))
 		;
 	return result;
 }
@@ -229,22 +229,22 @@ static int await_memory(struct checkpoint_taking *t)
 	return 0;
 }
 
-static int take_part_or_whole(struct checkpoint_taking *t, struct freeze_patience *patience)
+static int take_part_or_whole(struct checkpoint_taking *t, struct gpu_wait *gpu_wait)
 {
 	if (await_memory(t))
 		return -1;
-	return t->request->part ? take_part(t, patience) : take_whole(t, patience);
+	return t->request->part ? take_part(t, gpu_wait) : take_whole(t, gpu_wait);
 }
 
 static void *take_checkpoint(void *arg)
 {
 	struct checkpoint_taking *t = arg;
-	struct freeze_patience patience;
+	struct gpu_wait gpu_wait;
 	struct rlimit own;
 
 	limit_files_raise(&own);
-	patience_begin(&patience, t->request->drain_ns, t->request->deadline_ns);
-	t->result = take_part_or_whole(t, &patience);
+	gpu_wait_begin(&gpu_wait, t->request->drain_ns, t->request->deadline_ns);
+	t->result = take_part_or_whole(t, &gpu_wait);
 	if (t->result)
 		explain_lack_of_files(t->e);
 	limit_files_put_back(&own);

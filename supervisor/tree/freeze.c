@@ -155,11 +155,11 @@ static int drain_lower_halves(struct freezer *f, struct err *e)
 				"process %d could not load the GPU driver, or MPI (its lower "
 				"half did not start)",
 				p->pid);
-		p->lower->patience_ns = f->target->patience->ns;
+		p->lower->patience_ns = f->target->gpu_wait->ns;
 		p->lower->session = session;
 		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e)) {
 			if (p->lower->restless)
-				f->target->patience->restless = p->pid;
+				f->target->gpu_wait->restless = p->pid;
 			return -1;
 		}
 		p->lower->drained = true;
@@ -172,8 +172,8 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	struct freezer f = {.target = target, .tree = tree};
 
 	memset(tree, 0, sizeof(*tree));
-	target->patience->restless = 0;
-	target->patience->in_driver = false;
+	target->gpu_wait->restless = 0;
+	target->gpu_wait->in_driver = false;
 	freezer_add_process(&f, target->root, 0);
 	if (freeze_all(&f, e) || drain_lower_halves(&f, e))
 		goto out_thaw;

@@ -9,7 +9,7 @@
 
 #include "lib/procfs.h"
 #include "supervisor/target/process.h"
-#include "supervisor/tree/gpu_patience.h"
+#include "supervisor/tree/gpu_wait.h"
 
 struct freeze_target {
 	pid_t root;
@@ -18,7 +18,7 @@ struct freeze_target {
 	const struct proc_identity *former_children;
 	size_t former_child_count; /* children of the reaper that are not */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up (checkpoint_frozen.c) */
-	struct freeze_patience *patience;
+	struct gpu_wait *gpu_wait;
 };
 
 /*

@@ -31,7 +31,7 @@ static int look_at(struct freezer *f, struct process *p, struct thread *t, struc
 
 	if (lower_judge(p, t, &verdict, e))
 		return -1;
-	t->let_run = f->target->patience->let_run && verdict == LOWER_FROZEN && !t->came_out &&
+	t->let_run = f->target->gpu_wait->let_run && verdict == LOWER_FROZEN && !t->came_out &&
 		     !t->tracee.group_stopped && is_waited_for(p, t);
 	if (!t->let_run)
 		return 0;
@@ -143,20 +143,20 @@ static int wait_for_some(struct freezer *f, struct process *p, uint64_t *again, 
 }
 
 /* A thread that has been inside for longer than that may wait for what stands still. */
-static int check_patience(
+static int check_gpu_wait(
 	struct freezer *f, const struct process *p, uint64_t began, struct err *e)
 {
-	struct freeze_patience *patience = f->target->patience;
+	struct gpu_wait *gpu_wait = f->target->gpu_wait;
 
-	if (clock_ns(CLOCK_MONOTONIC) - began < patience->ns)
+	if (clock_ns(CLOCK_MONOTONIC) - began < gpu_wait->ns)
 		return 0;
 	for (size_t k = 0; k < p->thread_count; k++) {
 		const struct thread *t = &p->threads[k];
 
 		if (t->tracee.state != TRACEE_RUNNING || !t->in_lower_half)
 			continue;
-		patience->restless = p->pid;
-		patience->in_driver = true;
+		gpu_wait->restless = p->pid;
+		gpu_wait->in_driver = true;
 		return err_set(e, 0,
 			"thread %d of process %d is in a call of the GPU driver, or of MPI, "
 			"that does not finish: it takes long, or waits for something that the "
@@ -186,7 +186,7 @@ int freezer_stop_above(struct freezer *f, struct process *p, struct err *e)
 				return -1;
 			running |= is_to_be_stopped(p, t);
 		}
-		if (running && (check_patience(f, p, began, e) ||
+		if (running && (check_gpu_wait(f, p, began, e) ||
 				       (!heard && wait_for_some(f, p, &again, e))))
 			return -1;
 	} while (running);

@@ -1,12 +1,11 @@
 /*
- * gpu_patience.h - how long GPUs are waited for.
+ * gpu_wait.h - how long to wait for GPUs to finish their work, and when to resume the program for that.
  *
- * As a rule they come to rest while the program stands still. But a kernel may wait for what
- * the program does, or a thread in the driver for such a kernel: then the program has to run on
- * for a while, and is stopped again.
+ * As a rule GPUs finish while the program is stopped. But a kernel may wait for what the program does, or
+ * a thread in the driver for such a kernel: then the program is resumed for a while, and stopped again.
  */
-#ifndef SUPERVISOR_TREE_GPU_PATIENCE_H
-#define SUPERVISOR_TREE_GPU_PATIENCE_H
+#ifndef SUPERVISOR_TREE_GPU_WAIT_H
+#define SUPERVISOR_TREE_GPU_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +13,7 @@
 
 #include "lib/err.h"
 
-struct freeze_patience {
+struct gpu_wait {
 	uint64_t ns;  /* how long to wait while the program stands still */
 	bool let_run; /* threads that are not in the driver run on until none is: sleeps that
 		       * are interrupted twice so may last longer */
@@ -28,9 +27,9 @@ struct freeze_patience {
 };
 
 /* @total_ns in all, and not beyond @deadline_ns (CLOCK_MONOTONIC, 0: none). */
-void patience_begin(struct freeze_patience *p, uint64_t total_ns, uint64_t deadline_ns);
+void gpu_wait_begin(struct gpu_wait *w, uint64_t total_ns, uint64_t deadline_ns);
 
 /* After the failure @e, when everything runs again: wait, and say whether to try once more. */
-bool patience_again(struct freeze_patience *p, struct err *e);
+bool gpu_wait_again(struct gpu_wait *w, struct err *e);
 
 #endif
