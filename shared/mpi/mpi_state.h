@@ -67,7 +67,7 @@ struct mpi_saved_values {
 
 /*
  * What this rank has done on a communicator, or is about to do: the supervisor reads it while the program runs,
- * and writes the limit (stubs/mpi/collective_gate.c, supervisor/split/mpi_gate.h).
+ * and writes the limit (stubs/mpi/collective_gate.c, supervisor/split/running_mpi.h).
  */
 struct mpi_count {
 	uint64_t

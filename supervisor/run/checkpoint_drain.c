@@ -11,7 +11,7 @@
 
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/split/lower_half.h"
-#include "supervisor/split/mpi_gate.h"
+#include "supervisor/split/running_mpi.h"
 
 /* Messages of one rank with itself. */
 #define ALONE_LIMIT_NS 10000000000ull
@@ -19,7 +19,7 @@
 static struct process *find_process(const struct checkpoint_work *w)
 {
 	for (size_t i = 0; i < w->tree.count; i++)
-		if (w->tree.processes[i]->pid == w->gate.pid)
+		if (w->tree.processes[i]->pid == w->mpi.pid)
 			return w->tree.processes[i];
 	return NULL;
 }
@@ -29,16 +29,16 @@ static struct process *find_process(const struct checkpoint_work *w)
 /* Of MPI_COMM_SELF, and where there are no others, nobody else need know. */
 static int note_sent(struct checkpoint_work *w, size_t count, struct buf *text)
 {
-	const struct mpi_count *c = buf_at(&w->gate.counts, struct mpi_count, count);
+	const struct mpi_count *c = buf_at(&w->mpi.counts, struct mpi_count, count);
 	bool own = c->number == MPI_NUMBER_SELF || !w->request->part;
 	cleanup_free struct mpi_peer *peers = NULL;
 
-	if (mpi_gate_peers(&w->gate, count, &peers, w->e))
+	if (running_mpi_peers(&w->mpi, count, &peers, w->e))
 		return -1;
 	for (uint32_t i = 0; peers && i < c->size; i++) {
 		if (!peers[i].sent)
 			continue;
-		if (own && mpi_gate_set_due(&w->gate, count, i, peers[i].sent, w->e))
+		if (own && running_mpi_set_due(&w->mpi, count, i, peers[i].sent, w->e))
 			return -1;
 		if (!own)
 			buf_printf(text, PART_MESSAGES " %" PRIu64 " %d %" PRIu64 "\n",
@@ -51,12 +51,12 @@ static int say_sent(struct checkpoint_work *w)
 {
 	cleanup_buf struct buf text = {0};
 
-	for (size_t i = 0; i < buf_count(&w->gate.counts, struct mpi_count); i++)
+	for (size_t i = 0; i < buf_count(&w->mpi.counts, struct mpi_count); i++)
 		if (note_sent(w, i, &text))
 			return -1;
 	if (!w->request->part)
 		return 0;
-	buf_printf(&text, PART_SENT " %" PRIu32 "\n", w->gate.pid ? w->gate.m.meeting : 0);
+	buf_printf(&text, PART_SENT " %" PRIu32 "\n", w->mpi.pid ? w->mpi.messages.meeting : 0);
 	return part_say(w->request->part, text.data, text.len, w->e);
 }
 
@@ -64,14 +64,14 @@ static int say_sent(struct checkpoint_work *w)
 
 static int set_due(struct checkpoint_work *w, size_t count, int rank, uint64_t due)
 {
-	const struct mpi_count *c = buf_at(&w->gate.counts, struct mpi_count, count);
+	const struct mpi_count *c = buf_at(&w->mpi.counts, struct mpi_count, count);
 	cleanup_free struct mpi_peer *peers = NULL;
 
-	if (mpi_gate_peers(&w->gate, count, &peers, w->e))
+	if (running_mpi_peers(&w->mpi, count, &peers, w->e))
 		return -1;
 	for (uint32_t i = 0; peers && i < c->size; i++)
 		if (peers[i].world == rank)
-			return mpi_gate_set_due(&w->gate, count, i, due, w->e);
+			return running_mpi_set_due(&w->mpi, count, i, due, w->e);
 	return 0;
 }
 
@@ -83,8 +83,8 @@ static int take_due(struct checkpoint_work *w, const char *line)
 
 	if (sscanf(line, PART_DUE " %" SCNu64 " %d %" SCNu64, &number, &rank, &due) != 3)
 		return err_set(w->e, 0, "'%s' was not understood", line);
-	for (size_t i = 0; i < buf_count(&w->gate.counts, struct mpi_count); i++)
-		if (buf_at(&w->gate.counts, struct mpi_count, i)->number == number)
+	for (size_t i = 0; i < buf_count(&w->mpi.counts, struct mpi_count); i++)
+		if (buf_at(&w->mpi.counts, struct mpi_count, i)->number == number)
 			return set_due(w, i, rank, due);
 	return 0;
 }
@@ -110,8 +110,8 @@ static enum answer hear_answer(struct checkpoint_work *w)
 		if (!strcmp(line, PART_SETTLE))
 			return ANSWER_SETTLE;
 		if (sscanf(line, PART_TAKE " %" SCNu32, &meeting) == 1)
-			return mpi_gate_set_meeting(&w->gate, meeting, w->e) ? ANSWER_FAILED
-									     : ANSWER_TAKE;
+			return running_mpi_set_meeting(&w->mpi, meeting, w->e) ? ANSWER_FAILED
+									       : ANSWER_TAKE;
 		if (strcmp(line, PART_WAIT) && take_due(w, line))
 			return ANSWER_FAILED;
 	}
@@ -127,16 +127,16 @@ static int look_whether_wanted(void *arg, struct err *e)
 /* What is under way of operations on windows others may have to complete, and it may be gigabytes. */
 static int explain_windows(struct checkpoint_work *w)
 {
-	if (mpi_gate_read(&w->gate, NULL) || w->gate.m.windows == MPI_WINDOWS_COMPLETE)
+	if (running_mpi_read(&w->mpi, NULL) || w->mpi.messages.windows == MPI_WINDOWS_COMPLETE)
 		return -1;
 	return err_set(w->e, 0,
-		w->gate.m.windows == MPI_WINDOW_MEETING
+		w->mpi.messages.windows == MPI_WINDOW_MEETING
 			? "process %d waits for other ranks to complete operations on MPI "
 			  "windows with it, which have not come in time, or have begun "
 			  "operations that take longer (--drain-timeout gives them more)"
 			: "operations of process %d on MPI windows are not complete in time "
 			  "(--drain-timeout gives them more)",
-		w->gate.pid);
+		w->mpi.pid);
 }
 
 /* How long an order that was given up may take to end, and how often it is looked at. */
@@ -150,8 +150,9 @@ static void await_end(struct checkpoint_work *w)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + END_LIMIT_NS;
 
-	while (lower_is_busy(w->gate.pid) && clock_ns(CLOCK_MONOTONIC) < limit &&
-		!mpi_gate_read(&w->gate, NULL) && w->gate.m.windows == MPI_WINDOWS_COMPLETE)
+	while (lower_is_busy(w->mpi.pid) && clock_ns(CLOCK_MONOTONIC) < limit &&
+		!running_mpi_read(&w->mpi, NULL) &&
+		w->mpi.messages.windows == MPI_WINDOWS_COMPLETE)
 		nanosleep(&(struct timespec){.tv_nsec = END_LOOK_NS}, NULL);
 }
 
@@ -188,22 +189,22 @@ static int query_messages(struct checkpoint_work *w, bool take)
 
 	if (!p || !p->lower || p->lower->state != RECORDS_UP)
 		return 0;
-	return order_messages(w, p, take) || mpi_gate_read(&w->gate, w->e) ? -1 : 0;
+	return order_messages(w, p, take) || running_mpi_read(&w->mpi, w->e) ? -1 : 0;
 }
 
 static bool is_drained(const struct checkpoint_work *w)
 {
-	return !w->gate.pid || !w->gate.s.initialised || w->gate.s.finalized ||
-	       w->gate.m.drained;
+	return !w->mpi.pid || !w->mpi.state.initialised || w->mpi.state.finalized ||
+	       w->mpi.messages.drained;
 }
 
 static int say_drained(struct checkpoint_work *w)
 {
-	const struct mpi_wait *wait = &w->gate.m.wait;
+	const struct mpi_wait *wait = &w->mpi.messages.wait;
 	cleanup_free char *name =
-		wait->call ? mpi_gate_call_name(&w->gate, wait->call) : xstrdup("-");
+		wait->call ? running_mpi_call_name(&w->mpi, wait->call) : xstrdup("-");
 	cleanup_free char *line = xasprintf(PART_DRAINED " %d %u %d %s\n", is_drained(w),
-		is_drained(w) ? 0 : w->gate.m.synchronous, wait->peer, name);
+		is_drained(w) ? 0 : w->mpi.messages.synchronous, wait->peer, name);
 
 	return part_say(w->request->part, line, strlen(line), w->e);
 }
@@ -212,22 +213,22 @@ static int drain_alone(struct checkpoint_work *w)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + ALONE_LIMIT_NS;
 
-	if (say_sent(w) || mpi_gate_set_meeting(&w->gate, w->gate.m.meeting + 1, w->e))
+	if (say_sent(w) || running_mpi_set_meeting(&w->mpi, w->mpi.messages.meeting + 1, w->e))
 		return -1;
 	do {
 		if (checkpoint_given_up(w, w->e) || query_messages(w, false))
 			return -1;
-		if (w->gate.m.synchronous && !is_drained(w))
+		if (w->mpi.messages.synchronous && !is_drained(w))
 			return err_with(w->e, ERR_TRY_AGAIN,
 				"process %d has sent a message by MPI_Ssend that it has not "
 				"asked for",
-				w->gate.pid);
+				w->mpi.pid);
 		if (query_messages(w, true))
 			return -1;
 		if (!is_drained(w) && clock_ns(CLOCK_MONOTONIC) > limit)
 			return err_set(w->e, 0,
 				"messages of process %d to itself could not be received",
-				w->gate.pid);
+				w->mpi.pid);
 	} while (!is_drained(w));
 	return 0;
 }
@@ -236,10 +237,10 @@ int checkpoint_drain(struct checkpoint_work *w)
 {
 	enum answer answer;
 
-	if (mpi_gate_read(&w->gate, w->e))
+	if (running_mpi_read(&w->mpi, w->e))
 		return -1;
 	if (!w->request->part)
-		return w->gate.pid ? drain_alone(w) : 0;
+		return w->mpi.pid ? drain_alone(w) : 0;
 	if (say_sent(w))
 		return -1;
 	while ((answer = hear_answer(w)) > ANSWER_GO)

@@ -11,33 +11,33 @@
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/quiesce.h"
 #include "supervisor/split/lower_half.h"
-#include "supervisor/split/mpi_gate.h"
+#include "supervisor/split/running_mpi.h"
 
 /* Its threads wait for the library while the lower half completes what an earlier checkpoint has begun. */
-static int check_idle(const struct mpi_gate *g, struct err *e)
+static int check_idle(const struct running_mpi *m, struct err *e)
 {
-	if (!g->pid || !lower_is_busy(g->pid))
+	if (!m->pid || !lower_is_busy(m->pid))
 		return 0;
 	return err_with(e, ERR_TRY_AGAIN,
 		"the lower half of process %d is still at work for an earlier checkpoint, "
 		"which was given up",
-		g->pid);
+		m->pid);
 }
 
 /* The program may have begun to use MPI, and may have communicators that are new. */
 static int look_at_program(struct checkpoint_work *w)
 {
-	struct mpi_gate *g = &w->gate;
+	struct running_mpi *m = &w->mpi;
 
-	if ((!g->pid && mpi_gate_find(g, w->s->root, w->e)) || check_idle(g, w->e) ||
-		mpi_gate_keep_closed(g, w->e) || mpi_gate_read(g, w->e) ||
-		mpi_gate_check(g, w->request->part != NULL, w->e))
+	if ((!m->pid && running_mpi_find(m, w->s->root, w->e)) || check_idle(m, w->e) ||
+		running_mpi_keep_gate_closed(m, w->e) || running_mpi_read(m, w->e) ||
+		running_mpi_check(m, w->request->part != NULL, w->e))
 		return -1;
-	for (size_t i = 0; i < buf_count(&g->counts, struct mpi_count); i++) {
-		const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, i);
+	for (size_t i = 0; i < buf_count(&m->counts, struct mpi_count); i++) {
+		const struct mpi_count *c = buf_at(&m->counts, struct mpi_count, i);
 		uint64_t limit = quiesce_limit_of(&w->limits, c->number);
 
-		if (c->number && c->limit != limit && mpi_gate_set_limit(g, i, limit, w->e))
+		if (c->number && c->limit != limit && running_mpi_set_limit(m, i, limit, w->e))
 			return -1;
 	}
 	return 0;
@@ -48,7 +48,7 @@ static int look_at_program(struct checkpoint_work *w)
 static void add_act(const struct checkpoint_work *w, enum quiesce_doing doing,
 	const struct mpi_count *c, uint64_t number, struct buf *text)
 {
-	cleanup_free char *name = mpi_gate_call_name(&w->gate, c->call);
+	cleanup_free char *name = running_mpi_call_name(&w->mpi, c->call);
 
 	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", doing, number, QUIESCE_ANY, name);
 }
@@ -75,7 +75,7 @@ static void add_acts(
 static void add_wait(const struct checkpoint_work *w, uint64_t number, int peer, uint32_t call,
 	struct buf *text)
 {
-	cleanup_free char *name = mpi_gate_call_name(&w->gate, call);
+	cleanup_free char *name = running_mpi_call_name(&w->mpi, call);
 
 	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", QUIESCE_WAITS, number, peer, name);
 }
@@ -83,17 +83,17 @@ static void add_wait(const struct checkpoint_work *w, uint64_t number, int peer,
 /* A rank that looks for a message again and again may wait for it, though in no call. */
 static void add_waits(struct checkpoint_work *w, struct buf *text)
 {
-	struct mpi_gate *g = &w->gate;
+	struct running_mpi *m = &w->mpi;
 
-	if (!g->pid)
+	if (!m->pid)
 		return;
 	for (size_t i = 0; i < MPI_WAITS; i++)
-		if (g->m.waits[i].used)
-			add_wait(w, g->m.waits[i].number, g->m.waits[i].peer,
-				g->m.waits[i].call, text);
-	if (g->m.polls != g->polls)
-		add_wait(w, MPI_NUMBER_WORLD, QUIESCE_ANY, g->m.poll_call, text);
-	g->polls = g->m.polls;
+		if (m->messages.waits[i].used)
+			add_wait(w, m->messages.waits[i].number, m->messages.waits[i].peer,
+				m->messages.waits[i].call, text);
+	if (m->messages.polls != m->polls)
+		add_wait(w, MPI_NUMBER_WORLD, QUIESCE_ANY, m->messages.poll_call, text);
+	m->polls = m->messages.polls;
 }
 
 static uint64_t mix_hash(uint64_t hash, uint64_t value)
@@ -107,8 +107,8 @@ static int say_counts(struct checkpoint_work *w)
 	uint64_t steps = 0;
 	bool world = false;
 
-	for (size_t i = 0; i < buf_count(&w->gate.counts, struct mpi_count); i++) {
-		const struct mpi_count *c = buf_at(&w->gate.counts, struct mpi_count, i);
+	for (size_t i = 0; i < buf_count(&w->mpi.counts, struct mpi_count); i++) {
+		const struct mpi_count *c = buf_at(&w->mpi.counts, struct mpi_count, i);
 
 		if (!c->number || c->number == MPI_NUMBER_SELF)
 			continue;
@@ -118,8 +118,8 @@ static int say_counts(struct checkpoint_work *w)
 		add_acts(w, c, &text);
 		steps = mix_hash(mix_hash(mix_hash(steps, c->number), c->entered), c->left);
 	}
-	if (w->gate.pid)
-		steps = mix_hash(steps, w->gate.m.steps);
+	if (w->mpi.pid)
+		steps = mix_hash(steps, w->mpi.messages.steps);
 	add_waits(w, &text);
 	/* What uses no MPI, others may wait for in MPI_Init. */
 	if (!world)
@@ -156,7 +156,7 @@ static int hear_limits(struct checkpoint_work *w)
 		if (!strcmp(line, PART_GO) || !strcmp(line, PART_LOOK))
 			return !strcmp(line, PART_LOOK);
 		if (strcmp(line, PART_WAIT) ? take_limit(w, line)
-					    : mpi_gate_keep_closed(&w->gate, w->e))
+					    : running_mpi_keep_gate_closed(&w->mpi, w->e))
 			return -1;
 	}
 }
@@ -166,9 +166,9 @@ int checkpoint_quiesce(struct checkpoint_work *w)
 	int r = 1;
 
 	if (!w->request->part)
-		return mpi_gate_find(&w->gate, w->s->root, w->e) ||
-				       mpi_gate_read(&w->gate, w->e) ||
-				       mpi_gate_check(&w->gate, false, w->e)
+		return running_mpi_find(&w->mpi, w->s->root, w->e) ||
+				       running_mpi_read(&w->mpi, w->e) ||
+				       running_mpi_check(&w->mpi, false, w->e)
 			       ? -1
 			       : 0;
 	while (r == 1) {
@@ -183,15 +183,15 @@ int checkpoint_quiesce(struct checkpoint_work *w)
  * it. */
 int checkpoint_quiesce_check(struct checkpoint_work *w)
 {
-	struct mpi_gate *g = &w->gate;
+	struct running_mpi *m = &w->mpi;
 
 	if (!w->request->part)
 		return 0;
-	if ((!g->pid && mpi_gate_find(g, w->s->root, w->e)) || mpi_gate_read(g, w->e) ||
-		mpi_gate_check(g, true, w->e))
+	if ((!m->pid && running_mpi_find(m, w->s->root, w->e)) || running_mpi_read(m, w->e) ||
+		running_mpi_check(m, true, w->e))
 		return -1;
-	for (size_t i = 0; i < buf_count(&g->counts, struct mpi_count); i++) {
-		const struct mpi_count *c = buf_at(&g->counts, struct mpi_count, i);
+	for (size_t i = 0; i < buf_count(&m->counts, struct mpi_count); i++) {
+		const struct mpi_count *c = buf_at(&m->counts, struct mpi_count, i);
 
 		if (c->number && c->number != MPI_NUMBER_SELF &&
 			(c->entered != c->left ||
@@ -201,14 +201,14 @@ int checkpoint_quiesce_check(struct checkpoint_work *w)
 				"process %d did not stay in front of the collective call that "
 				"it "
 				"had come to",
-				g->pid);
+				m->pid);
 	}
 	return 0;
 }
 
 void checkpoint_quiesce_end(struct checkpoint_work *w)
 {
-	mpi_gate_open(&w->gate);
-	mpi_gate_free(&w->gate);
+	running_mpi_open_gate(&w->mpi);
+	running_mpi_free(&w->mpi);
 	buf_free(&w->limits);
 }

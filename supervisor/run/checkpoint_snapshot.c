@@ -97,10 +97,10 @@ static int dump_files_of_mpi(struct checkpoint_work *w)
 	struct mpi_file_name name;
 	uint32_t count;
 
-	if (mpi_files_count(&w->gate, &count, w->e))
+	if (mpi_files_count(&w->mpi, &count, w->e))
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		int there = mpi_file_name(&w->gate, i, &name, w->e);
+		int there = mpi_file_name(&w->mpi, i, &name, w->e);
 
 		if (there < 0 || (there && name.is_ours &&
 					 fd_dump_without_descriptor(

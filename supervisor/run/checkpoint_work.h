@@ -11,7 +11,7 @@
 #include "ckpt/store.h"
 #include "lib/util.h"
 #include "supervisor/run/take_checkpoint.h"
-#include "supervisor/split/mpi_gate.h"
+#include "supervisor/split/running_mpi.h"
 #include "supervisor/state/dump.h"
 #include "supervisor/tree/gpu_wait.h"
 
@@ -31,8 +31,8 @@ struct checkpoint_work {
 	int result;
 	_Atomic pid_t freezer; /* the thread that freezes the tree; -1: that is done */
 
-	struct mpi_gate gate; /* checkpoint_quiesce.c */
-	struct buf limits;    /* struct quiesce_limit: what it was told */
+	struct running_mpi mpi; /* checkpoint_quiesce.c */
+	struct buf limits;      /* struct quiesce_limit: what it was told */
 
 	struct tree tree;
 	uint64_t frozen_ns; /* when the freeze began; 0: not frozen */

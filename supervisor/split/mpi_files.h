@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "supervisor/split/mpi_gate.h"
+#include "supervisor/split/running_mpi.h"
 
 struct mpi_file_name {
 	char path[PATH_MAX];
@@ -18,10 +18,10 @@ struct mpi_file_name {
 	bool is_ours; /* this rank is the first of all that have it open */
 };
 
-/* File number @i of the frozen program behind @g, which has been read. 1; 0: that is none; -1: it cannot be looked at,
+/* File number @i of the frozen program behind @m, which has been read. 1; 0: that is none; -1: it cannot be looked at,
  * or its name does not lead to it any more. Numbers end at mpi_files_count(). */
 int mpi_file_name(
-	const struct mpi_gate *g, uint32_t i, struct mpi_file_name *name, struct err *e);
-int mpi_files_count(const struct mpi_gate *g, uint32_t *count, struct err *e);
+	const struct running_mpi *m, uint32_t i, struct mpi_file_name *name, struct err *e);
+int mpi_files_count(const struct running_mpi *m, uint32_t *count, struct err *e);
 
 #endif
