@@ -20,7 +20,7 @@ PROGRAM=$windows
 cat >coordinator.pl <<'EOP'
 use strict;
 use Socket;
-my ($meeting, @ranks) = @ARGV; # PATH:DRAIN_MS, each
+my ($round, @ranks) = @ARGV; # PATH:DRAIN_MS, each
 my @links;
 for (@ranks) {
 	my ($path, $drain_ms) = /(.*):(.*)/;
@@ -66,7 +66,7 @@ await "sent";
 say_all "settle";
 await "drained";
 my @told = grep { $ranks[$_] !~ /:$/ } 0 .. $#links;
-syswrite $links[$_], "take $meeting\n" for @told;
+syswrite $links[$_], "take $round\n" for @told;
 print "rank $_: ", hear($links[$_]), "\n" for reverse @told;
 EOP
 coordinator=$PWD/coordinator.pl
@@ -75,7 +75,7 @@ socket_of() { # RANK
 	echo "/tmp/trecr-$(id -u)/$(supervisor_of "$1")"
 }
 
-# give_up MEETING DRAIN_MS-OF-RANK-0 [DRAIN_MS-OF-RANK-1]
+# give_up ROUND DRAIN_MS-OF-RANK-0 [DRAIN_MS-OF-RANK-1]
 give_up() {
 	local r
 	rm -rf ck/ckpt-000007.tmp && mkdir -p ck/ckpt-000007.tmp &&

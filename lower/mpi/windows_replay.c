@@ -219,9 +219,9 @@ static int meet_members(const struct mpi_window *w, uint64_t number)
 static int complete_window(struct mpi_messages *m, const struct mpi_object *o)
 {
 	const struct mpi_window *w = o->window;
-	uint64_t number = 2ul * m->meeting;
+	uint64_t number = 2ul * m->drain_round;
 
-	m->windows = MPI_WINDOW_MEETING;
+	m->windows = MPI_WINDOWS_AWAITED;
 	if (meet_members(w, number))
 		return -1;
 	m->windows = MPI_WINDOW_FLUSHED;
@@ -260,13 +260,13 @@ int windows_complete(struct mpi_state *s, uint64_t until_ns)
 	const struct mpi_object *o = NULL;
 	int r = 0;
 
-	if (completed == s->messages->meeting)
+	if (completed == s->messages->drain_round)
 		return 0;
 	until = until_ns;
 	while (!r && (o = next_window(s, o)))
 		r = complete_window(s->messages, o);
 	s->messages->windows = MPI_WINDOWS_COMPLETE;
 	if (!r)
-		completed = s->messages->meeting;
+		completed = s->messages->drain_round;
 	return r;
 }

@@ -164,7 +164,7 @@ struct mpi_wait {
 /* What the lower half is at, of operations on windows. */
 enum mpi_window_stage {
 	MPI_WINDOWS_COMPLETE, /* nothing */
-	MPI_WINDOW_MEETING,   /* waits for other ranks, to complete them together */
+	MPI_WINDOWS_AWAITED,  /* waits for other ranks, to complete them together */
 	MPI_WINDOW_FLUSHED,   /* completes them, or waits until others have */
 };
 
@@ -186,7 +186,7 @@ struct mpi_messages {
 	uint32_t windows;     /* enum mpi_window_stage */
 	/* The number of the checkpoint for which operations on windows are to be completed: written by the supervisor,
 	 * higher than all that any rank has had. */
-	uint32_t meeting;
+	uint32_t drain_round;
 	struct mpi_wait wait; /* what it waits for, or the first of those */
 
 	uint32_t lock; /* of what follows, when several threads may be in calls */

@@ -23,7 +23,7 @@ enum mpi_window_word {
 
 /* What members tell each other on the window's communicator are numbers of checkpoints; this one when the window is
  * freed. */
-#define MPI_LAST_MEETING UINT64_MAX
+#define MPI_LAST_DRAIN_ROUND UINT64_MAX
 
 enum mpi_window_lock {
 	MPI_UNLOCKED,

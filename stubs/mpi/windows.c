@@ -540,7 +540,7 @@ int body_MPI_Win_shared_query_c(
  * members receive them now, up to a last one. */
 static void receive_greetings(const struct mpi_window *w)
 {
-	const uint64_t last = MPI_LAST_MEETING;
+	const uint64_t last = MPI_LAST_DRAIN_ROUND;
 
 	for (int round = 0, step = 1; step < w->size; round++, step *= 2) {
 		int to = (w->rank + step) % w->size;

@@ -104,7 +104,7 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 		l->there = true;
 		if (!strcmp(stage, PART_COUNTED) && note_counts(c, l, line))
 			return coordinate_fail_for(c, l, "its answer was not understood");
-		if (!strcmp(stage, PART_SENT) && drain_note_meeting(l, line))
+		if (!strcmp(stage, PART_SENT) && drain_note_round(l, line))
 			return coordinate_fail_for(c, l,
 				"its supervisor is of another release of trecr, and all ranks "
 				"need the same one");
@@ -237,8 +237,9 @@ static int fail_late(struct coordination *c, const char *stage)
 	const struct link *l = missing_member(c);
 
 	if (is_past(c->request->deadline_ns))
-		return err_set(c->e, 0, "rank %d: its supervisor %s in the time that " TIME_OPTIONS
-					" gives", l->rank, missing_step(stage));
+		return err_set(c->e, 0,
+			"rank %d: its supervisor %s in the time that " TIME_OPTIONS " gives",
+			l->rank, missing_step(stage));
 	return err_set(c->e, 0, "rank %d: its supervisor %s within %llu s", l->rank,
 		missing_step(stage), FREEZE_LIMIT_NS / 1000000000);
 }

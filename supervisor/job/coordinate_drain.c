@@ -26,9 +26,9 @@ int drain_note_sent(struct coordination *c, const struct link *l, const char *li
 	return 0;
 }
 
-int drain_note_meeting(struct link *l, const char *line)
+int drain_note_round(struct link *l, const char *line)
 {
-	return sscanf(line, PART_SENT " %" SCNu32, &l->meeting) == 1 ? 0 : -1;
+	return sscanf(line, PART_SENT " %" SCNu32, &l->drain_round) == 1 ? 0 : -1;
 }
 
 int drain_note_progress(struct link *l, const char *line)
@@ -144,7 +144,7 @@ static char *order_to_take(const struct coordination *c)
 	uint32_t last = 0;
 
 	for (size_t i = 0; i < c->count; i++)
-		last = c->links[i].meeting > last ? c->links[i].meeting : last;
+		last = c->links[i].drain_round > last ? c->links[i].drain_round : last;
 	return xasprintf(PART_TAKE " %" PRIu32, last + 1);
 }
 

@@ -18,7 +18,7 @@ struct link {
 	/* coordinate_drain.c */
 	struct buf due; /* lines: how many messages others have sent it */
 	uint32_t
-		meeting; /* the last checkpoint that it has completed operations on windows for */
+		drain_round; /* the last checkpoint that it has completed operations on windows for */
 	struct drain_progress {
 		int drained;
 		unsigned synchronous; /* sends that have not been matched */
@@ -59,7 +59,7 @@ int drain_messages(struct coordination *c);
 
 /* Lines of a member: how many messages it has sent to another one, that this is all, and how far it is. 0 or -1. */
 int drain_note_sent(struct coordination *c, const struct link *l, const char *line);
-int drain_note_meeting(struct link *l, const char *line);
+int drain_note_round(struct link *l, const char *line);
 int drain_note_progress(struct link *l, const char *line);
 
 #endif

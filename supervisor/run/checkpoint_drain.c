@@ -56,7 +56,8 @@ static int say_sent(struct checkpoint_work *w)
 			return -1;
 	if (!w->request->part)
 		return 0;
-	buf_printf(&text, PART_SENT " %" PRIu32 "\n", w->mpi.pid ? w->mpi.messages.meeting : 0);
+	buf_printf(&text, PART_SENT " %" PRIu32 "\n",
+		w->mpi.pid ? w->mpi.messages.drain_round : 0);
 	return part_say(w->request->part, text.data, text.len, w->e);
 }
 
@@ -98,7 +99,7 @@ enum answer {
 
 static enum answer hear_answer(struct checkpoint_work *w)
 {
-	uint32_t meeting;
+	uint32_t drain_round;
 	char line[128];
 
 	for (;;) {
@@ -109,9 +110,10 @@ static enum answer hear_answer(struct checkpoint_work *w)
 			return ANSWER_GO;
 		if (!strcmp(line, PART_SETTLE))
 			return ANSWER_SETTLE;
-		if (sscanf(line, PART_TAKE " %" SCNu32, &meeting) == 1)
-			return running_mpi_set_meeting(&w->mpi, meeting, w->e) ? ANSWER_FAILED
-									       : ANSWER_TAKE;
+		if (sscanf(line, PART_TAKE " %" SCNu32, &drain_round) == 1)
+			return running_mpi_set_drain_round(&w->mpi, drain_round, w->e)
+				       ? ANSWER_FAILED
+				       : ANSWER_TAKE;
 		if (strcmp(line, PART_WAIT) && take_due(w, line))
 			return ANSWER_FAILED;
 	}
@@ -130,7 +132,7 @@ static int explain_windows(struct checkpoint_work *w)
 	if (running_mpi_read(&w->mpi, NULL) || w->mpi.messages.windows == MPI_WINDOWS_COMPLETE)
 		return -1;
 	return err_set(w->e, 0,
-		w->mpi.messages.windows == MPI_WINDOW_MEETING
+		w->mpi.messages.windows == MPI_WINDOWS_AWAITED
 			? "process %d waits for other ranks to complete operations on MPI "
 			  "windows with it, which have not come in time, or have begun "
 			  "operations that take longer (--drain-timeout gives them more)"
@@ -213,7 +215,8 @@ static int drain_alone(struct checkpoint_work *w)
 {
 	uint64_t limit = clock_ns(CLOCK_MONOTONIC) + ALONE_LIMIT_NS;
 
-	if (say_sent(w) || running_mpi_set_meeting(&w->mpi, w->mpi.messages.meeting + 1, w->e))
+	if (say_sent(w) ||
+		running_mpi_set_drain_round(&w->mpi, w->mpi.messages.drain_round + 1, w->e))
 		return -1;
 	do {
 		if (checkpoint_given_up(w, w->e) || query_messages(w, false))

@@ -122,12 +122,13 @@ int running_mpi_set_due(
 	return poke(m, at + offsetof(struct mpi_peer, due), &due, sizeof(due), e);
 }
 
-int running_mpi_set_meeting(const struct running_mpi *m, uint32_t meeting, struct err *e)
+int running_mpi_set_drain_round(
+	const struct running_mpi *m, uint32_t drain_round, struct err *e)
 {
 	if (!m->pid)
 		return 0;
-	return poke(m, (uint64_t)m->state.messages + offsetof(struct mpi_messages, meeting),
-		&meeting, sizeof(meeting), e);
+	return poke(m, (uint64_t)m->state.messages + offsetof(struct mpi_messages, drain_round),
+		&drain_round, sizeof(drain_round), e);
 }
 
 /* ---- what cannot be saved ---- */

@@ -51,7 +51,8 @@ int running_mpi_set_due(
 	const struct running_mpi *m, size_t count, uint32_t peer, uint64_t due, struct err *e);
 
 /* The number of the checkpoint for which operations on windows are completed. */
-int running_mpi_set_meeting(const struct running_mpi *m, uint32_t meeting, struct err *e);
+int running_mpi_set_drain_round(
+	const struct running_mpi *m, uint32_t drain_round, struct err *e);
 
 /* The name of the MPI function that has number @call in the API; the caller's to free. */
 char *running_mpi_call_name(const struct running_mpi *m, uint32_t call);
