@@ -6,7 +6,7 @@
  * then. A connection that ends means that the checkpoint is given up.
  *
  *	counted STEPS		it runs, and comes to rest with the others (quiesce.h): what it has counted
- *				so far it has said before, in lines "count" and "act"; in the place of
+ *				so far it has said before, in lines "count" and "activity"; in the place of
  *				"go" may come "limit" lines, and "look": it is to count again
  *	frozen			the program is stopped
  *	sent			how many messages it has sent to whom it has said before, in lines "messages"; in
@@ -41,9 +41,9 @@
 #define PART_WAIT    "wait"
 #define PART_LOOK    "look"
 
-#define PART_COUNT "count" /* NUMBER ENTERED LEFT SIZE, of a communicator */
-#define PART_ACT   "act"   /* DOING NUMBER RANK CALL: what a thread is at */
-#define PART_LIMIT "limit" /* NUMBER LIMIT */
+#define PART_COUNT    "count"    /* NUMBER ENTERED LEFT SIZE, of a communicator */
+#define PART_ACTIVITY "activity" /* DOING NUMBER RANK CALL: what a thread is at */
+#define PART_LIMIT    "limit"    /* NUMBER LIMIT */
 
 #define PART_MESSAGES "messages" /* NUMBER RANK COUNT: sent on the communicator to that rank */
 #define PART_DUE      "due"      /* NUMBER RANK COUNT: sent on it by that rank */

@@ -63,7 +63,7 @@ static int note_stored(struct coordination *c, const struct link *l, const char 
 static int note_counts(struct coordination *c, struct link *l, const char *line)
 {
 	struct quiesce_count count;
-	struct quiesce_act act;
+	struct quiesce_activity activity;
 	struct quiesce_report report;
 	int doing;
 
@@ -72,20 +72,20 @@ static int note_counts(struct coordination *c, struct link *l, const char *line)
 		buf_push(&l->counts, struct quiesce_count, &count);
 		return 0;
 	}
-	if (sscanf(line, PART_ACT " %d %" SCNu64 " %d %47s", &doing, &act.comm, &act.peer,
-		    act.call) == 4) {
-		act.doing = doing;
-		buf_push(&l->acts, struct quiesce_act, &act);
+	if (sscanf(line, PART_ACTIVITY " %d %" SCNu64 " %d %47s", &doing, &activity.comm,
+		    &activity.peer, activity.call) == 4) {
+		activity.doing = doing;
+		buf_push(&l->activities, struct quiesce_activity, &activity);
 		return 0;
 	}
 	if (sscanf(line, PART_COUNTED " %" SCNu64, &report.steps) != 1)
 		return -1;
-	report.acts = l->acts.data;
-	report.act_count = buf_count(&l->acts, struct quiesce_act);
+	report.activities = l->activities.data;
+	report.activity_count = buf_count(&l->activities, struct quiesce_activity);
 	report.counts = l->counts.data;
 	report.count = buf_count(&l->counts, struct quiesce_count);
 	quiesce_heard(c->quiesce, l - c->links, &report);
-	l->counts.len = l->acts.len = 0;
+	l->counts.len = l->activities.len = 0;
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static int deal_with(struct coordination *c, struct link *l, const char *stage, 
 
 	if (*text)
 		text++;
-	if (begins_with_word(line, PART_COUNT) || begins_with_word(line, PART_ACT))
+	if (begins_with_word(line, PART_COUNT) || begins_with_word(line, PART_ACTIVITY))
 		return note_counts(c, l, line);
 	if (begins_with_word(line, PART_MESSAGES))
 		return drain_note_sent(c, l, line);
@@ -333,7 +333,7 @@ static void dismiss_members(struct coordination *c)
 				break;
 		wire_close(&l->wire);
 		buf_free(&l->counts);
-		buf_free(&l->acts);
+		buf_free(&l->activities);
 		buf_free(&l->due);
 	}
 	free(c->links);

@@ -14,7 +14,7 @@ struct link {
 	pid_t supervisor; /* that can be woken up, 0: of another machine */
 	bool there;       /* it has reached the stage that is waited for */
 	struct buf counts,
-		acts; /* struct quiesce_count, quiesce_act: what it is about to have said */
+		activities; /* struct quiesce_count, quiesce_activity: what it is about to have said */
 	/* coordinate_drain.c */
 	struct buf due; /* lines: how many messages others have sent it */
 	uint32_t

@@ -8,12 +8,12 @@
 
 struct member {
 	uint64_t steps;
-	struct buf acts;   /* struct quiesce_act */
-	struct buf counts; /* struct quiesce_count */
-	bool heard;        /* at all */
-	bool news;         /* since quiesce_decide() was asked last */
-	bool still;        /* and nothing has changed by that */
-	bool visited;      /* by release_member() */
+	struct buf activities; /* struct quiesce_activity */
+	struct buf counts;     /* struct quiesce_count */
+	bool heard;            /* at all */
+	bool news;             /* since quiesce_decide() was asked last */
+	bool still;            /* and nothing has changed by that */
+	bool visited;          /* by release_member() */
 };
 
 struct quiesce {
@@ -37,7 +37,7 @@ void quiesce_free(struct quiesce *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		buf_free(&r->members[i].acts), buf_free(&r->members[i].counts);
+		buf_free(&r->members[i].activities), buf_free(&r->members[i].counts);
 	free(r->members);
 	buf_free(&r->limits);
 	free(r);
@@ -93,12 +93,14 @@ static const struct quiesce_count *count_of(const struct member *m, uint64_t com
 static bool is_at_the_same(const struct member *m, const struct quiesce_report *report)
 {
 	if (m->steps != report->steps ||
-		buf_count(&m->acts, struct quiesce_act) != report->act_count)
+		buf_count(&m->activities, struct quiesce_activity) != report->activity_count)
 		return false;
-	for (size_t i = 0; i < report->act_count; i++) {
-		const struct quiesce_act *a = buf_at(&m->acts, struct quiesce_act, i);
+	for (size_t i = 0; i < report->activity_count; i++) {
+		const struct quiesce_activity *a =
+			buf_at(&m->activities, struct quiesce_activity, i);
 
-		if (a->doing != report->acts[i].doing || a->comm != report->acts[i].comm)
+		if (a->doing != report->activities[i].doing ||
+			a->comm != report->activities[i].comm)
 			return false;
 	}
 	return true;
@@ -110,8 +112,9 @@ void quiesce_heard(struct quiesce *r, size_t member, const struct quiesce_report
 
 	m->still = m->heard && is_at_the_same(m, report);
 	m->steps = report->steps;
-	m->acts.len = m->counts.len = 0;
-	buf_add(&m->acts, report->acts, report->act_count * sizeof(*report->acts));
+	m->activities.len = m->counts.len = 0;
+	buf_add(&m->activities, report->activities,
+		report->activity_count * sizeof(*report->activities));
 	buf_add(&m->counts, report->counts, report->count * sizeof(*report->counts));
 	m->heard = m->news = true;
 	/* What has been entered, all others are to enter, too. */
@@ -177,7 +180,7 @@ static void release_of(struct quiesce *r, uint64_t comm, bool behind)
 
 /* A thread that is parked may go one call further, else the threads that it waits for. */
 static void release_thread(
-	struct quiesce *r, const struct member *m, const struct quiesce_act *a)
+	struct quiesce *r, const struct member *m, const struct quiesce_activity *a)
 {
 	const struct quiesce_count *c = count_of(m, a->comm);
 
@@ -207,8 +210,8 @@ static void release_member(struct quiesce *r, size_t member)
 	if (m->visited || !m->still)
 		return;
 	m->visited = true;
-	for (size_t i = 0; i < buf_count(&m->acts, struct quiesce_act); i++)
-		release_thread(r, m, buf_at(&m->acts, struct quiesce_act, i));
+	for (size_t i = 0; i < buf_count(&m->activities, struct quiesce_activity); i++)
+		release_thread(r, m, buf_at(&m->activities, struct quiesce_activity, i));
 }
 
 /* A member in a call that all have entered may be in another one inside of it, or wait for members that no
@@ -241,7 +244,7 @@ enum quiesce_verdict quiesce_decide(struct quiesce *r)
 
 /* ---- why it takes so long ---- */
 
-static void explain_thread(const struct quiesce_act *a, struct buf *text)
+static void explain_thread(const struct quiesce_activity *a, struct buf *text)
 {
 	switch (a->doing) {
 	case QUIESCE_PARKED:
@@ -262,7 +265,7 @@ static void explain_thread(const struct quiesce_act *a, struct buf *text)
 static void explain_member(const struct quiesce *r, size_t rank, struct buf *text)
 {
 	const struct member *m = &r->members[rank];
-	size_t count = buf_count(&m->acts, struct quiesce_act);
+	size_t count = buf_count(&m->activities, struct quiesce_activity);
 
 	buf_printf(text, "%srank %zu ", text->len ? "; " : "", rank);
 	if (!count)
@@ -276,7 +279,7 @@ static void explain_member(const struct quiesce *r, size_t rank, struct buf *tex
 	for (size_t i = 0; i < count; i++) {
 		if (i)
 			buf_printf(text, ", ");
-		explain_thread(buf_at(&m->acts, struct quiesce_act, i), text);
+		explain_thread(buf_at(&m->activities, struct quiesce_activity, i), text);
 	}
 }
 
@@ -289,13 +292,14 @@ static void explain_chain(const struct quiesce *r, size_t rank, bool *told, stru
 		return;
 	told[rank] = true;
 	explain_member(r, rank, text);
-	for (size_t i = 0; i < buf_count(&m->acts, struct quiesce_act); i++) {
-		const struct quiesce_act *a = buf_at(&m->acts, struct quiesce_act, i);
+	for (size_t i = 0; i < buf_count(&m->activities, struct quiesce_activity); i++) {
+		const struct quiesce_activity *a =
+			buf_at(&m->activities, struct quiesce_activity, i);
 
 		for (size_t k = 0; k < r->count && a->doing == QUIESCE_WAITS; k++)
 			if (a->peer == (int)k ||
-				(a->peer == QUIESCE_ANY &&
-					!buf_count(&r->members[k].acts, struct quiesce_act)))
+				(a->peer == QUIESCE_ANY && !buf_count(&r->members[k].activities,
+								   struct quiesce_activity)))
 				explain_chain(r, k, told, text);
 	}
 }

@@ -39,7 +39,7 @@ struct quiesce_count {
 };
 
 /* What a thread of a member is at. */
-struct quiesce_act {
+struct quiesce_activity {
 	enum quiesce_doing doing;
 	uint64_t comm;
 	int peer;
@@ -49,8 +49,8 @@ struct quiesce_act {
 /* What a member says: all its counts, also zeros. A thread that computes, or is about to call, is at
  * nothing. */
 struct quiesce_report {
-	const struct quiesce_act *acts;
-	size_t act_count;
+	const struct quiesce_activity *activities;
+	size_t activity_count;
 	uint64_t steps; /* another number when it has done anything since */
 	const struct quiesce_count *counts;
 	size_t count;

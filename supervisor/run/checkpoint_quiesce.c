@@ -45,31 +45,32 @@ static int look_at_program(struct checkpoint_work *w)
 
 /* ---- what it says ---- */
 
-static void add_act(const struct checkpoint_work *w, enum quiesce_doing doing,
+static void add_activity(const struct checkpoint_work *w, enum quiesce_doing doing,
 	const struct mpi_count *c, uint64_t number, struct buf *text)
 {
 	cleanup_free char *name = running_mpi_call_name(&w->mpi, c->call);
 
-	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", doing, number, QUIESCE_ANY, name);
+	buf_printf(text, PART_ACTIVITY " %d %" PRIu64 " %d %s\n", doing, number, QUIESCE_ANY,
+		name);
 }
 
 /* Calls that only some members of a communicator make, or others besides, may need any rank. */
-static void add_acts(
+static void add_activities(
 	const struct checkpoint_work *w, const struct mpi_count *c, struct buf *text)
 {
 	bool own = c->number & MPI_NUMBER_OF_SOME && c->beyond; /* this rank's only */
 
 	if (c->parked)
-		add_act(w, QUIESCE_PARKED, c, c->number, text);
+		add_activity(w, QUIESCE_PARKED, c, c->number, text);
 	/* What it asks again and again may be another rank's to change. */
 	if (c->parked && own)
-		add_act(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
+		add_activity(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
 	if (c->left >= c->entered)
 		return;
 	if (!own)
-		add_act(w, QUIESCE_INSIDE, c, c->number, text);
+		add_activity(w, QUIESCE_INSIDE, c, c->number, text);
 	if (c->number & MPI_NUMBER_OF_SOME || c->beyond)
-		add_act(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
+		add_activity(w, QUIESCE_WAITS, c, MPI_NUMBER_WORLD, text);
 }
 
 static void add_wait(const struct checkpoint_work *w, uint64_t number, int peer, uint32_t call,
@@ -77,7 +78,8 @@ static void add_wait(const struct checkpoint_work *w, uint64_t number, int peer,
 {
 	cleanup_free char *name = running_mpi_call_name(&w->mpi, call);
 
-	buf_printf(text, PART_ACT " %d %" PRIu64 " %d %s\n", QUIESCE_WAITS, number, peer, name);
+	buf_printf(text, PART_ACTIVITY " %d %" PRIu64 " %d %s\n", QUIESCE_WAITS, number, peer,
+		name);
 }
 
 /* A rank that looks for a message again and again may wait for it, though in no call. */
@@ -115,7 +117,7 @@ static int say_counts(struct checkpoint_work *w)
 		world |= c->number == MPI_NUMBER_WORLD;
 		buf_printf(&text, PART_COUNT " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n",
 			c->number, c->entered, c->left, c->members);
-		add_acts(w, c, &text);
+		add_activities(w, c, &text);
 		steps = mix_hash(mix_hash(mix_hash(steps, c->number), c->entered), c->left);
 	}
 	if (w->mpi.pid)

@@ -325,28 +325,28 @@ static bool all_ended(void)
 
 struct said {
 	struct quiesce_report report;
-	struct quiesce_act act;
+	struct quiesce_activity activity;
 	struct quiesce_count counts[COMMS];
 	unsigned delay;
 };
 
 /* Whether it is at anything. */
-static bool describe_op(unsigned rank, struct quiesce_act *act)
+static bool describe_op(unsigned rank, struct quiesce_activity *activity)
 {
 	const struct rank *r = &w.rank[rank];
 	const struct op *o = &r->ops[r->at];
 
 	if (r->at == r->count || w.stuck == (int)rank || o->kind == COMPUTE || o->kind == SEND)
 		return false;
-	act->peer = o->kind == RECEIVE_ANY ? QUIESCE_ANY : o->peer;
-	act->comm = o->kind >= BARRIER ? 100 + o->comm : 100;
-	strcpy(act->call, o->kind >= BARRIER ? "MPI_Barrier" : "MPI_Recv");
+	activity->peer = o->kind == RECEIVE_ANY ? QUIESCE_ANY : o->peer;
+	activity->comm = o->kind >= BARRIER ? 100 + o->comm : 100;
+	strcpy(activity->call, o->kind >= BARRIER ? "MPI_Barrier" : "MPI_Recv");
 	if (o->kind < BARRIER)
-		act->doing = QUIESCE_WAITS;
+		activity->doing = QUIESCE_WAITS;
 	else if (r->inside)
-		act->doing = QUIESCE_INSIDE;
+		activity->doing = QUIESCE_INSIDE;
 	else if (r->entered[o->comm] >= r->limit[o->comm])
-		act->doing = QUIESCE_PARKED;
+		activity->doing = QUIESCE_PARKED;
 	else
 		return false;
 	return true;
@@ -359,8 +359,8 @@ static void say(unsigned rank, struct said *s)
 	memset(s, 0, sizeof(*s));
 	s->delay = chance(30);
 	s->report.steps = r->progress;
-	s->report.acts = &s->act;
-	s->report.act_count = describe_op(rank, &s->act);
+	s->report.activities = &s->activity;
+	s->report.activity_count = describe_op(rank, &s->activity);
 	for (unsigned c = 0; c < w.comms; c++)
 		if (is_member(c, rank) && !r->freed[c])
 			s->counts[s->report.count++] = (struct quiesce_count){100 + c,
@@ -560,12 +560,14 @@ static void report(struct quiesce *q, size_t rank, enum quiesce_doing doing, int
 	const char *call, uint64_t entered, uint64_t left)
 {
 	const struct quiesce_count count = {7, entered, left, 0};
-	struct quiesce_act act = {.doing = doing, .comm = 7, .peer = peer};
-	const struct quiesce_report r = {
-		.acts = &act, .act_count = call != NULL, .counts = &count, .count = 1};
+	struct quiesce_activity activity = {.doing = doing, .comm = 7, .peer = peer};
+	const struct quiesce_report r = {.activities = &activity,
+		.activity_count = call != NULL,
+		.counts = &count,
+		.count = 1};
 
 	if (call)
-		strcpy(act.call, call);
+		strcpy(activity.call, call);
 	quiesce_heard(q, rank, &r);
 }
 
