@@ -126,7 +126,7 @@ int library_load(struct lower_library *library)
 			map->l_name);
 		return r;
 	}
-	r = gate_patch(map->l_addr, map->l_ld);
+	r = patch_pthread_imports(map->l_addr, map->l_ld);
 	if (r < 0) {
 		snprintf(table->failure, sizeof(table->failure), "patching imports of %s",
 			map->l_name);

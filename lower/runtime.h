@@ -93,7 +93,7 @@ void printed_may_come(int may);
 
 /* Let imports of the library with the dynamic section @dynamic at @base that depend on
  * thread-local storage work on the upper half's FS base too. 0 or -errno. */
-int gate_patch(uintptr_t base, const void *dynamic);
+int patch_pthread_imports(uintptr_t base, const void *dynamic);
 
 /* Move the code in [@start, @end) to huge pages, as far as whole ones fit, while nobody runs
  * it. When there are none, it stays as it is. 0, or -errno: it is lost, for good. */

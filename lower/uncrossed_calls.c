@@ -1,5 +1,6 @@
 /*
- * Calls of the driver that come without a crossing.
+ * Calls of the driver that come without a crossing: wrappers of pthread_getspecific and pthread_setspecific
+ * that switch the FS base.
  *
  * A program may get function pointers from the driver that nothing of ours stands in front of
  * (libcudart's check of the driver by the table D4082055 is left as it is). Such a function
@@ -36,7 +37,7 @@ static uint64_t lower_fs(uint64_t fs)
 	return head ? head->lower_fs : 0;
 }
 
-static void *gate_getspecific(pthread_key_t key)
+static void *fs_wrapper_getspecific(pthread_key_t key)
 {
 	uint64_t fs = this_fs(), lower;
 	void *value;
@@ -52,7 +53,7 @@ static void *gate_getspecific(pthread_key_t key)
 	return value;
 }
 
-static int gate_setspecific(pthread_key_t key, const void *value)
+static int fs_wrapper_setspecific(pthread_key_t key, const void *value)
 {
 	uint64_t fs = this_fs(), lower;
 	int r;
@@ -70,10 +71,10 @@ static int gate_setspecific(pthread_key_t key, const void *value)
 
 static const struct {
 	const char *name;
-	void *gate;
-} gates[] = {
-	{"pthread_getspecific", gate_getspecific},
-	{"pthread_setspecific", gate_setspecific},
+	void *wrapper;
+} fs_wrappers[] = {
+	{"pthread_getspecific", fs_wrapper_getspecific},
+	{"pthread_setspecific", fs_wrapper_setspecific},
 };
 
 struct dynamic {
@@ -112,11 +113,11 @@ static struct dynamic read_dynamic(const Elf64_Dyn *d)
 	return r;
 }
 
-static void *gate_for(const char *name)
+static void *fs_wrapper_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++)
-		if (!strcmp(gates[i].name, name))
-			return gates[i].gate;
+	for (size_t i = 0; i < sizeof(fs_wrappers) / sizeof(fs_wrappers[0]); i++)
+		if (!strcmp(fs_wrappers[i].name, name))
+			return fs_wrappers[i].wrapper;
 	return NULL;
 }
 
@@ -131,7 +132,7 @@ static int set_slot(void **slot, void *value)
 	return 0;
 }
 
-int gate_patch(uintptr_t base, const void *dynamic)
+int patch_pthread_imports(uintptr_t base, const void *dynamic)
 {
 	struct dynamic d = read_dynamic(dynamic);
 
@@ -140,15 +141,15 @@ int gate_patch(uintptr_t base, const void *dynamic)
 			const Elf64_Rela *r = &d.relocations[table_nr][i];
 			const Elf64_Sym *symbol = &d.symbols[ELF64_R_SYM(r->r_info)];
 			unsigned type = ELF64_R_TYPE(r->r_info);
-			void *gate;
+			void *wrapper;
 			int e;
 
 			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
 				continue;
-			gate = gate_for(d.strings + symbol->st_name);
-			if (!gate)
+			wrapper = fs_wrapper_of(d.strings + symbol->st_name);
+			if (!wrapper)
 				continue;
-			e = set_slot((void **)(base + r->r_offset), gate);
+			e = set_slot((void **)(base + r->r_offset), wrapper);
 			if (e < 0)
 				return e;
 		}
