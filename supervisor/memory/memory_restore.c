@@ -126,13 +126,13 @@ static int region_fd(const struct restore_plan *p, const struct image_region *g)
 {
 	switch (g->kind) {
 	case IMAGE_REGION_FILE:
-		return extra_module(p->fds, g->module - 1, false);
+		return restart_fd_module(p->fds, g->module - 1, false);
 	case IMAGE_REGION_SHARED_FILE:
-		return extra_module(
+		return restart_fd_module(
 			p->fds, g->module - 1, g->max_prot & PROT_WRITE && !p->trial);
 	case IMAGE_REGION_SHARED:
 	case IMAGE_REGION_PRIVATE:
-		return extra_object(p->fds, g->object - 1);
+		return restart_fd_object(p->fds, g->object - 1);
 	default:
 		return -1;
 	}
@@ -264,8 +264,8 @@ static struct batch_call *add_blocks(struct restore_plan *p, struct batch_builde
 		size / IMAGE_BLOCK * IMAGE_HASH_SIZE);
 
 	return BATCH_ADD(b, "read memory from the image", SYS_pread64,
-		extra_source(p->fds, x->source), x->address + skip, size, x->file_offset + skip,
-		hashes, fastest_unit());
+		restart_fd_source(p->fds, x->source), x->address + skip, size,
+		x->file_offset + skip, hashes, fastest_unit());
 }
 
 void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,

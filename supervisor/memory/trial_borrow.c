@@ -53,7 +53,7 @@ static void add_part(struct restore_plan *p, const struct image_region *g,
 	}
 	c = BATCH_ADD(&p->fill[0], "map memory from the image", SYS_mmap,
 		x->address + part.skip, part.size, g->prot | PROT_WRITE,
-		MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, extra_source(p->fds, x->source),
+		MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, restart_fd_source(p->fds, x->source),
 		x->file_offset + part.skip);
 	c->check = BATCH_EQUALS;
 	c->expect = x->address + part.skip;

@@ -25,7 +25,7 @@ static const struct image *process_image(const struct restore_child *r)
 }
 
 /* How many descriptors of each kind @f tells of. */
-static void count_extra_fds(struct extra_fds *f, const struct checkpoint *c, size_t index)
+static void count_restart_fds(struct restart_fds *f, const struct checkpoint *c, size_t index)
 {
 	const struct image *img = c->processes[index];
 
@@ -36,28 +36,29 @@ static void count_extra_fds(struct extra_fds *f, const struct checkpoint *c, siz
 		image_note_count(img, IMAGE_NOTE_THREAD_FDS, sizeof(struct image_thread_fd));
 }
 
-static size_t count_slots(const struct extra_fds *f)
+static size_t count_slots(const struct restart_fds *f)
 {
-	return f->sources + EXTRA_MODULE_SLOTS * f->modules + f->threads + f->objects;
+	return f->sources + RESTART_FD_MODULE_SLOTS * f->modules + f->threads + f->objects;
 }
 
 size_t restore_child_shared_size(const struct checkpoint *c, size_t index)
 {
-	struct extra_fds f;
+	struct restart_fds f;
 
-	count_extra_fds(&f, c, index);
-	return align_up(sizeof(f) + count_slots(&f) * sizeof(int), _Alignof(struct extra_fds));
+	count_restart_fds(&f, c, index);
+	return align_up(
+		sizeof(f) + count_slots(&f) * sizeof(int), _Alignof(struct restart_fds));
 }
 
 void restore_child_init(
 	struct restore_child *r, const struct checkpoint *c, size_t index, void *shared)
 {
-	struct extra_fds *f = shared;
+	struct restart_fds *f = shared;
 
 	r->c = c;
 	r->index = index;
 	r->fds = f;
-	count_extra_fds(f, c, index);
+	count_restart_fds(f, c, index);
 	f->zero = f->exe = -1;
 	for (size_t i = 0; i < count_slots(f); i++)
 		f->fd[i] = -1;
@@ -68,7 +69,7 @@ void restore_child_init(
 static int open_sources(struct restore_child *r, struct err *e)
 {
 	const struct image *img = process_image(r);
-	struct extra_fds *f = r->fds;
+	struct restart_fds *f = r->fds;
 
 	f->zero = open("/dev/zero", O_RDONLY);
 	if (f->zero < 0)
@@ -80,7 +81,7 @@ static int open_sources(struct restore_child *r, struct err *e)
 		if (x->kind != IMAGE_EXTENT_DATA || x->object)
 			continue;
 		BUG_ON(x->source >= f->sources);
-		slot = extra_source_slot(f, x->source);
+		slot = restart_fd_source_slot(f, x->source);
 		if (*slot < 0)
 			*slot = dup(image_source_fd(img, x));
 		if (*slot < 0)
@@ -159,7 +160,7 @@ static int open_modules(struct restore_child *r, struct err *e)
 		if (!g->module || g->module > module_count)
 			return err_set(
 				e, 0, "the image names a mapped file that it does not have");
-		slot = extra_module_slot(r->fds, g->module - 1, writable);
+		slot = restart_fd_module_slot(r->fds, g->module - 1, writable);
 		if (*slot >= 0)
 			continue;
 		path = image_string(img, modules[g->module - 1].path);
@@ -188,7 +189,7 @@ static int open_objects(struct restore_child *r, struct fd_restore *fds, struct 
 		if (!g->object || g->object > r->fds->objects)
 			return err_set(
 				e, 0, "the image names a shared object that it does not have");
-		slot = extra_object_slot(r->fds, g->object - 1);
+		slot = restart_fd_object_slot(r->fds, g->object - 1);
 		if (*slot < 0)
 			*slot = fd_restore_object(fds, g->object,
 				fd_maps_writable(process_image(r), g->object), e);
@@ -218,9 +219,9 @@ static int open_exe(struct restore_child *r, struct err *e)
 
 /* The numbers of @f that the restored descriptors may have to push aside: into @slots, of
  * struct buf's kind (int *). */
-static void add_slots(struct extra_fds *f, struct buf *slots)
+static void add_slots(struct restart_fds *f, struct buf *slots)
 {
-	size_t count = f->sources + EXTRA_MODULE_SLOTS * f->modules + f->threads;
+	size_t count = f->sources + RESTART_FD_MODULE_SLOTS * f->modules + f->threads;
 	int *slot = &f->zero;
 
 	buf_push(slots, int *, &slot);
@@ -248,7 +249,7 @@ static int open_thread_files(struct restore_child *r, struct fd_restore *fds, st
 	own = image_note_array(
 		process_image(r), IMAGE_NOTE_THREAD_FDS, struct image_thread_fd, &count);
 	for (size_t i = 0; i < count; i++) {
-		int *slot = extra_thread_slot(r->fds, i);
+		int *slot = restart_fd_thread_slot(r->fds, i);
 
 		if (own[i].fd < 0)
 			continue;

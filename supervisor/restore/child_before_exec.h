@@ -13,7 +13,7 @@
 #include "ckpt/store.h"
 #include "lib/err.h"
 #include "supervisor/fd_table/descriptors.h"
-#include "supervisor/state/extra_fds.h"
+#include "supervisor/state/restart_fds.h"
 
 struct restore_child {
 	const struct checkpoint *c;
@@ -21,12 +21,12 @@ struct restore_child {
 	bool foreign_exe; /* the program's file is not there: execute our own */
 	bool stays;       /* executes nothing */
 	bool trial;       /* files are mapped in private copies */
-	struct extra_fds *fds;
+	struct restart_fds *fds;
 };
 
 /* Bytes that the process and the supervisor share. */
 size_t restore_child_shared_size(const struct checkpoint *c, size_t index);
-/* Before any process is made. @shared: as many bytes, aligned for struct extra_fds and zero; the caller's. */
+/* Before any process is made. @shared: as many bytes, aligned for struct restart_fds and zero; the caller's. */
 void restore_child_init(
 	struct restore_child *r, const struct checkpoint *c, size_t index, void *shared);
 

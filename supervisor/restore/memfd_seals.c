@@ -42,7 +42,8 @@ static int add_seals(
 	seal.name = image_string(np->c->job, o->name);
 	seal.seals = o->args[0];
 	if (pidfd >= 0)
-		seal.fd = syscall(SYS_pidfd_getfd, pidfd, extra_object(np->fds, object - 1), 0);
+		seal.fd = syscall(
+			SYS_pidfd_getfd, pidfd, restart_fd_object(np->fds, object - 1), 0);
 	if (seal.fd < 0)
 		return err_set(e, errno, "cannot get at memfd %s to seal it", seal.name);
 	buf_add(seals, &seal, sizeof(seal));

@@ -55,8 +55,8 @@ static void collect_ids(struct creation *creation)
 static int map_shared(struct creation *creation, size_t terminals, struct err *e)
 {
 	const struct checkpoint *c = creation->c;
-	size_t size = align_up(
-		sizeof(*creation->page) + terminals * sizeof(int), _Alignof(struct extra_fds));
+	size_t size = align_up(sizeof(*creation->page) + terminals * sizeof(int),
+		_Alignof(struct restart_fds));
 	char *next;
 
 	creation->page_size = size;

@@ -29,7 +29,7 @@ struct creation {
 	struct buf ids;                 /* pid_t, ordered: all that the tree needs */
 	int error_pipe[2];              /* a struct err comes out of [0] when one fails */
 	struct creation_page *page;
-	size_t page_size; /* bytes mapped: behind it is struct extra_fds of each process */
+	size_t page_size; /* bytes mapped: behind it is struct restart_fds of each process */
 
 	struct fd_restore *fds; /* in the new processes */
 };

@@ -534,7 +534,7 @@ int new_process_threads(struct new_process *np)
 	return make_threads(np) || wait_threads(np) ? -1 : 0;
 }
 
-int new_process_init(struct new_process *np, size_t index, const struct extra_fds *fds)
+int new_process_init(struct new_process *np, size_t index, const struct restart_fds *fds)
 {
 	size_t count;
 

@@ -8,7 +8,7 @@
 
 /* Look at process number @index of r->c; s, c, o, clocks and e are the
  * caller's to fill before. */
-int new_process_init(struct new_process *np, size_t index, const struct extra_fds *fds);
+int new_process_init(struct new_process *np, size_t index, const struct restart_fds *fds);
 
 void new_process_free(struct new_process *np);
 

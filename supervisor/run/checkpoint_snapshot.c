@@ -147,7 +147,7 @@ static int read_clocks(struct checkpoint_work *w)
 
 /* What one process of a restart has open besides the program's files, at most: all images with
  * the files that they refer to, and once more those of its own, which outlast execve(2), with what it
- * maps (state/extra_fds.h). Processes that share a table of descriptors need the sum in it. */
+ * maps (state/restart_fds.h). Processes that share a table of descriptors need the sum in it. */
 static uint64_t files_besides(const struct checkpoint_work *w)
 {
 	uint64_t images = image_writer_sources(w->job), most = 0;

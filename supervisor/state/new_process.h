@@ -43,7 +43,7 @@ struct new_process {
 	const struct image_process *ip;
 	const struct image_thread *threads;
 	size_t thread_count;
-	const struct extra_fds *fds;
+	const struct restart_fds *fds;
 
 	/* The process that brings its memory back, which has run before it; NULL: itself. */
 	struct new_process *memory;

@@ -70,13 +70,13 @@ static void add_descriptors(struct restore_plan *p)
 	add_close(p, p->fds->zero);
 	add_close(p, p->fds->exe);
 	for (size_t i = 0; i < p->fds->sources; i++)
-		add_close(p, extra_source(p->fds, i));
+		add_close(p, restart_fd_source(p->fds, i));
 	for (size_t i = 0; i < p->fds->modules; i++) {
-		add_close(p, extra_module(p->fds, i, false));
-		add_close(p, extra_module(p->fds, i, true));
+		add_close(p, restart_fd_module(p->fds, i, false));
+		add_close(p, restart_fd_module(p->fds, i, true));
 	}
 	for (size_t i = 0; i < p->fds->objects; i++)
-		add_close(p, extra_object(p->fds, i));
+		add_close(p, restart_fd_object(p->fds, i));
 	fd = image_note_array(p->img, IMAGE_NOTE_FDS, struct image_fd, &count);
 	for (size_t i = 0; i < count; i++)
 		if (fd[i].cloexec)
@@ -178,7 +178,7 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 	restore_plan_signals(p);
 	restore_plan_threads(p);
 	for (size_t i = 0; i < p->fds->threads; i++)
-		add_close(p, extra_thread(p->fds, i));
+		add_close(p, restart_fd_thread(p->fds, i));
 	if (restore_plan_timers(p, e))
 		return -1;
 	add_last(p);

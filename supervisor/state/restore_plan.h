@@ -15,7 +15,7 @@
 #include "ckpt/image_read.h"
 #include "lib/address_ranges.h"
 #include "lib/procfs.h"
-#include "supervisor/state/extra_fds.h"
+#include "supervisor/state/restart_fds.h"
 #include "supervisor/target/batch_plan.h"
 #include "supervisor/target/clocks.h"
 
@@ -39,7 +39,7 @@ struct restore_plan {
 	size_t index; /* of the process in it */
 	const struct image *img;
 	const struct image_process *ip; /* its process */
-	const struct extra_fds *fds;
+	const struct restart_fds *fds;
 	const struct vma_list *vmas; /* of the new process, before anything is done */
 	/* By enum image_shared: an earlier process has it, too, and brings it back. */
 	bool owned_elsewhere[IMAGE_SHARED_KINDS];

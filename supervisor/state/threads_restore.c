@@ -60,7 +60,8 @@ static bool add_own_descriptors(struct restore_plan *p, struct batch_builder *b,
 		if (own[i].fd < 0)
 			continue;
 		BATCH_ADD(b, "duplicate a thread's descriptor", SYS_dup3,
-			extra_thread(p->fds, i), own[i].fd, own[i].cloexec ? O_CLOEXEC : 0);
+			restart_fd_thread(p->fds, i), own[i].fd,
+			own[i].cloexec ? O_CLOEXEC : 0);
 		if ((uint64_t)own[i].fd > next)
 			BATCH_ADD(b, "close what a thread does not have", SYS_close_range, next,
 				own[i].fd - 1, 0);
