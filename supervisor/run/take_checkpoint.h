@@ -1,7 +1,7 @@
 /*
  * take_checkpoint.h - take one checkpoint: freeze, drain, snapshot, write, commit, thaw. A
  * thread of its own does it, so that the thread that ordered it can attend to other things meanwhile
- * (doc/decisions/awake.md).
+ * (doc/decisions/event-loop.md).
  */
 #ifndef SUPERVISOR_RUN_TAKE_CHECKPOINT_H
 #define SUPERVISOR_RUN_TAKE_CHECKPOINT_H
