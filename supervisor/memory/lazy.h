@@ -1,10 +1,18 @@
 /*
- * memory/lazy.h - memory of a program that has been brought back which is filled when it is
- * needed, and in the background (trecr-restart --lazy).
+ * memory/lazy.h - memory of a restarted program that is filled on demand, and in the background
+ * (trecr-restart --lazy).
  *
  * A process of its own does it (page_server.h). It continues when the supervisor is killed; and
  * the supervisor holds what it holds, so that pages that are missing cannot be taken for pages of
  * zeros when it is killed. Why so: doc/decisions/lazy.md.
+ *
+ * When a page cannot be filled, the thread that waits for it never sees anything else in its place:
+ *
+ *	its block is damaged, or cannot be read (EIO)	the program is ended, with a message
+ *	the file system of the image does not answer	all threads that touch missing pages wait, without a limit
+ *	the kernel has no memory for it (ENOMEM)	tried again for 30 s, then the program is ended
+ *	the page server is killed			the supervisor ends the program
+ *	the supervisor is killed, too			threads that touch missing pages wait until they are killed
  */
 #ifndef SUPERVISOR_MEMORY_LAZY_H
 #define SUPERVISOR_MEMORY_LAZY_H
@@ -18,7 +26,7 @@
 
 struct lazy;
 
-/* Whether the kernel lets us; else @e says why not. */
+/* Whether the kernel allows it to this user; else -1, and @e says why not. */
 int lazy_check(struct err *e);
 
 /* Start the process that fills the memory of @c's processes. NULL on failure. */
@@ -33,7 +41,7 @@ struct lazy_process {
 	const struct buf *ranges;
 };
 
-/* From now on whatever touches a page there waits for it. The descriptors stay the caller's. */
+/* From now on a thread that touches a page there waits for it. The descriptors stay the caller's. */
 int lazy_add(struct lazy *l, const struct lazy_process *p, struct err *e);
 
 /* All have been added, and are about to run: what is left is filled in the background. */

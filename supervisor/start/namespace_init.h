@@ -1,6 +1,7 @@
 /*
- * namespace_init.h - the first process of the namespaces that a program is brought back in
- * when its process ids cannot be had outside.
+ * namespace_init.h - the namespaces that a program is brought back in when its process ids cannot be had
+ * outside: pid and mount namespace, for an ordinary user in a user namespace (doc/decisions/restart.md), and
+ * their first process, the init.
  *
  * It is the program's parent. It reports to the supervisor what that would otherwise learn
  * by waitpid(2), and reaps all that ends. It lives on when the supervisor dies, so that the

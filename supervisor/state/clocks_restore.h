@@ -18,7 +18,7 @@
 
 struct restore_clocks {
 	bool continued;             /* from the checkpoint, in a time namespace */
-	bool needs_user_namespace;  /* for that, without the privilege */
+	bool needs_user_namespace;  /* to set the clocks there, without the privilege */
 	struct clock_shifts shifts; /* of it, for clocks_set() */
 	/* If not: by how much the deadlines of threads that wait are to be moved. */
 	struct clock_shifts deadline_shift;

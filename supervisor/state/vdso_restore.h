@@ -1,5 +1,9 @@
 /*
- * state/vdso_restore.h - make the old vdso's functions lead to the new one's.
+ * state/vdso_restore.h - make the old vdso's functions lead to the new one's, where the kernel is another one.
+ *
+ * A thread that was stopped inside the old one cannot go on there, as only its functions lead to the new one's: the
+ * restart is refused, by restore_plan_vdso() (state/restore_plan.h). A handler that is to return into it is refused
+ * by syscall/vdso_frames.h. (target/vdso_code.h is about the code that trecr has run in a vdso.)
  */
 #ifndef SUPERVISOR_STATE_VDSO_RESTORE_H
 #define SUPERVISOR_STATE_VDSO_RESTORE_H

@@ -1,5 +1,6 @@
 /*
- * vdso_frames.h - signal handlers that interrupted code of the vdso, and will return into it.
+ * vdso_frames.h - signal handlers that interrupted code of the vdso, and will return into it. (Threads that are inside
+ * it: state/vdso_restore.h.)
  */
 #ifndef SUPERVISOR_SYSCALL_VDSO_FRAMES_H
 #define SUPERVISOR_SYSCALL_VDSO_FRAMES_H

@@ -1,5 +1,6 @@
 /*
- * vdso_code.h - the unused end of a vdso, by offsets from where it begins, for C and assembly.
+ * vdso_code.h - the unused end of a vdso, in which trecr runs system calls, by offsets from where it begins, for C and
+ * assembly. (A restart on a kernel with another vdso: state/vdso_restore.h.)
  *
  * First the cave (x86_64.h): a system call, and the way home behind it. Behind that, where
  * there is room, the code that runs several system calls (x86_64_query.S), and what it is told.
