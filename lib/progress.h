@@ -1,5 +1,5 @@
 /*
- * progress.h - a sign of life of work that takes longer than a second, for who looks on: only
+ * progress.h - a sign of life, for an interactive user, of work that takes longer than a second: only
  * when standard error is a terminal, and gone when the work is done.
  */
 #ifndef LIB_PROGRESS_H

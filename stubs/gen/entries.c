@@ -1,23 +1,20 @@
 /*
- * The stub's entry points, in assembly. Each loads the address of a word with the address of
- * what is to be called in the lower half, and leaves for the crossing
- * (stubs/crossing/crossing.S). That is the driver's function itself, or a piece of code that
- * exchanges handles for the driver's own on the way to it. It runs behind the crossing's
- * bookkeeping, so that a thread is never stopped for a checkpoint with a real handle in its
- * registers. No thread-local storage may be touched there.
+ * The stub's entry points, in assembly. Each entry point loads r11 with the address of a slot that holds the
+ * function to call, and jumps to the crossing (stubs/crossing/crossing.S). The function is the driver's own, or
+ * code that exchanges the program's handles for the driver's and then calls that. Such code runs behind the
+ * crossing's bookkeeping, so that a thread is never stopped for a checkpoint with a real handle in its
+ * registers; it must touch no thread-local storage.
  *
- * What has a body, or leaves a record, enters it by NAME_guard, which leads to crossing_guard. An
- * open body is entered as it is, and crosses by itself. An inner body stands where the piece of code that exchanges
- * handles would.
+ * A function with a body, or that leaves a record, is entered by NAME_guard, which leads to crossing_guard. An open
+ * body is entered as it is, and crosses by itself. An inner body takes the place of the code that exchanges handles.
  *
  * When the library has ended for the program (crossing_end), NAME_cross and NAME_guard lead to
  * NAME_ended.
  *
- * A collective call that is counted enters by NAME_counted, which is given the code that it would have entered
+ * A collective call that is counted is entered by NAME_counted, which is given the code that would have been entered
  * otherwise (counted_).
  *
- * What is prefixed with real_ crosses whatever the exported name does: hand-written bodies call
- * it. The stub's own code supplies NAME_library and NAME_missing_result (stubs/library.h), and, where
+ * real_NAME always crosses, whatever NAME does: hand-written bodies call it. The stub's own code supplies NAME_library and NAME_missing_result (stubs/library.h), and, where
  * a row is of class unsupported, NAME_refused.
  */
 #include "stubs/gen/api.h"

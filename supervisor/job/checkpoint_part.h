@@ -63,7 +63,7 @@
 #define PART_SILENCE_MS 30000
 
 struct part {
-	int fd;      /* to who coordinates */
+	int fd;      /* to the coordinator */
 	char *whole; /* directory of the job's checkpoint when it is complete */
 	uint64_t sequence;
 };
@@ -75,7 +75,7 @@ int part_hear(const struct part *p, char *line, size_t size, struct err *e);
 /* Say that we are at @stage and wait for all others. */
 int part_reached(struct part *p, const char *stage, struct err *e);
 
-/* The same when our part is stored: 0 when the whole is complete, also when who coordinates
+/* The same when our part is stored: 0 when the whole is complete, also when the coordinator
  * died after that. */
 int part_stored(struct part *p, const uint8_t id[16], const uint8_t job_id[16], struct err *e);
 

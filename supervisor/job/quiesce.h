@@ -8,8 +8,8 @@
  * what is under way are messages between two ranks, which are received before a member is
  * saved.
  *
- * There is no MPI in here, nor time or connections: who coordinates the members (coordinate.c) tells what
- * it has heard, and asks what to do.
+ * There is no MPI in here, nor time or connections: the coordinator (coordinate.c) reports what members
+ * have told it, and asks what to do.
  */
 #ifndef SUPERVISOR_JOB_QUIESCE_H
 #define SUPERVISOR_JOB_QUIESCE_H

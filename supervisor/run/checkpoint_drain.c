@@ -1,5 +1,5 @@
 /*
- * checkpoint_drain.c - how many messages a rank has sent to whom goes to who coordinates the job's checkpoint; how many
+ * checkpoint_drain.c - how many messages a rank has sent to whom goes to the coordinator of the job's checkpoint; how many
  * it is to have received comes back, and is written into the frozen program, whose lower half then looks for them.
  */
 #include "supervisor/run/checkpoint_drain.h"

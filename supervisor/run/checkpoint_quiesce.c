@@ -1,5 +1,5 @@
 /*
- * checkpoint_quiesce.c - what a rank has counted goes to who coordinates the job's checkpoint, in lines
+ * checkpoint_quiesce.c - what a rank has counted goes to the coordinator of the job's checkpoint, in lines
  * (job/checkpoint_part.h); the limits that come back are written into the program.
  */
 #include "supervisor/run/checkpoint_quiesce.h"

@@ -165,7 +165,7 @@ static bool try_again(
 	return true;
 }
 
-/* Once: whether all members are to try again, who coordinates them decides. */
+/* Once: whether all members are to try again, the coordinator decides. */
 static int take_part(struct checkpoint_taking *t, struct gpu_wait *gpu_wait)
 {
 	const struct part *part = t->request->part;
