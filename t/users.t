@@ -14,6 +14,9 @@ run_dir=/run/user/$user
 [ ! -e "$taken" ] && [ ! -e "$run_dir" ] || skip_all "$taken or $run_dir is there"
 trap 'rm -rf "$taken" "/tmp/trecr-$other" "$run_dir"; cd /; rm -rf "$scratch"' EXIT
 
+# In front of a command in the background, whose process id is asked for; then options of setpriv, and "--".
+as_user=(setpriv --reuid=$user --regid=$user --clear-groups)
+
 as() { # UID COMMAND...
 	setpriv --reuid="$1" --regid="$1" --clear-groups -- "${@:2}"
 }
@@ -49,13 +52,13 @@ is "$status" 0 "and the program is whole" || explain
 
 # Restarted by somebody with a higher nice value, and an I/O priority, which the program did not have.
 : >out && : >err && chown $user out err
-nice -n -3 setpriv --reuid=$user --regid=$user --clear-groups -- \
+nice -n -3 "${as_user[@]}" -- \
 	trecr-run -d nice -- chrt -b 0 idle </dev/null >out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 freeze_away
 rm -f pidfile
-nice -n 7 ionice -c 3 setpriv --reuid=$user --regid=$user --clear-groups -- \
+nice -n 7 ionice -c 3 "${as_user[@]}" -- \
 	trecr-restart --pidfile pidfile nice </dev/null >>out 2>restart.err &
 sup=$!
 await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
@@ -71,7 +74,7 @@ is "$status" 0 "and the program is whole" || explain
 cp ../bin/idle ../bin/setgid
 chgrp $other ../bin/setgid && chmod g+s ../bin/setgid
 : >out && : >err && chown $user out err
-setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d setgid -- setgid </dev/null >out 2>err &
+"${as_user[@]}" -- trecr-run -d setgid -- setgid </dev/null >out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
@@ -83,7 +86,7 @@ is "$status" 0 "and the program is whole" || explain
 cp ../bin/idle ../bin/capable
 if have setcap && setcap cap_net_raw=ep ../bin/capable 2>/dev/null; then
 	: >out && : >err && chown $user out err
-	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d capable -- capable </dev/null >out 2>err &
+	"${as_user[@]}" -- trecr-run -d capable -- capable </dev/null >out 2>err &
 	sup=$!
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	as $user trecr-ckpt $sup >ckpt.out 2>ckpt.err
@@ -113,10 +116,10 @@ assert struct.unpack("iIII", os.read(queue, 4096)[:16])[:2] == (1, 2) and os.fst
 print("ok", flush=True)
 END
 if have python3; then
-	capable=(setpriv --reuid="$user" --regid="$user" --clear-groups --inh-caps=+checkpoint_restore
+	capable=("${as_user[@]}" --inh-caps=+checkpoint_restore
 		--ambient-caps=+checkpoint_restore --)
 	: >out && : >err && chown $user out err
-	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d watching -- python3 watching.py </dev/null >out 2>err &
+	"${as_user[@]}" -- trecr-run -d watching -- python3 watching.py </dev/null >out 2>err &
 	sup=$!
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	freeze_away
@@ -132,18 +135,18 @@ fi
 
 # A bounding set that is narrower than ours can be made again in a namespace, or by who has CAP_SETPCAP.
 : >out && : >err && chown $user out err
-setpriv --reuid=$user --regid=$user --clear-groups --bounding-set=-net_admin -- \
+"${as_user[@]}" --bounding-set=-net_admin -- \
 	trecr-run -d bounded -- idle </dev/null >out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 grep ^CapBnd "/proc/$(program_of $sup)/status" >capabilities
 freeze_away
-setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore -- \
+"${as_user[@]}" --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore -- \
 	trecr-restart bounded </dev/null >/dev/null 2>restart.err
 like "$? $(cat restart.err)" "125 .*cannot bound the capabilities .CAP_SETPCAP.*not permitted" \
 	"no program comes back with more capabilities in its bounding set" || explain
 rm -f pidfile
-setpriv --reuid=$user --regid=$user --clear-groups -- \
+"${as_user[@]}" -- \
 	trecr-restart --pidfile pidfile bounded </dev/null >>out 2>restart.err &
 sup=$!
 await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err
@@ -155,7 +158,7 @@ is "$status" 0 "and the program is whole" || explain
 mkdir -m 700 secret
 chmod 777 .
 rm -f out
-setpriv --reuid=$user --regid=$user --clear-groups -- \
+"${as_user[@]}" -- \
 	trecr-run -d ck -- sh -c 'echo ready >out; exec idle count' </dev/null >secret/out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
@@ -171,7 +174,7 @@ chmod 755 .
 # One that was within reach at the checkpoint.
 cd "$scratch/ours" && as $user mkdir reached && cd reached || exit 1
 as $user mkdir later && as $user touch out err later/out
-setpriv --reuid=$user --regid=$user --clear-groups -- \
+"${as_user[@]}" -- \
 	trecr-run -d ck -- sh -c 'echo ready >out; exec idle count' </dev/null >later/out 2>err &
 sup=$!
 await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
@@ -198,7 +201,7 @@ mkdir -m 777 place
 : >private
 chmod 600 private
 chmod 666 err
-(cd place && exec setpriv --reuid=$user --regid=$user --clear-groups -- \
+(cd place && exec "${as_user[@]}" -- \
 	trecr-run -d ck -- idle </dev/null >../private 2>../err) &
 sup=$!
 await -t 60 -p $sup private '^ready$' >/dev/null 2>&1
@@ -226,7 +229,7 @@ mkdir -m 755 closed
 echo others | tee open/log >closed/log
 : >out
 chmod 666 {open,closed}/log out err
-setpriv --reuid=$user --regid=$user --clear-groups -- \
+"${as_user[@]}" -- \
 	trecr-run --save-files -d saved -- sh -c 'exec 8>>open/log 9>>closed/log
 		echo more >&8; echo more >&9; exec idle count' </dev/null >out 2>err &
 sup=$!
@@ -308,13 +311,13 @@ else
 	skip "a program with files of all modes comes back" "no user namespaces for users"
 fi
 # Who may choose ids needs no namespaces.
-with_capability=(setpriv "--reuid=$user" "--regid=$user" --clear-groups --inh-caps=+checkpoint_restore
+with_capability=("${as_user[@]}" --inh-caps=+checkpoint_restore
 	--ambient-caps=+checkpoint_restore --)
 what="with CAP_CHECKPOINT_RESTORE alone a user's program comes back in the namespaces of its user"
 if "${with_capability[@]}" true 2>/dev/null; then
 	as $user mkdir chooser && cd chooser || exit 1
 	as $user touch out err
-	setpriv --reuid=$user --regid=$user --clear-groups -- trecr-run -d ck -- idle </dev/null >out 2>err &
+	"${as_user[@]}" -- trecr-run -d ck -- idle </dev/null >out 2>err &
 	sup=$!
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	as $user trecr-ckpt -s $sup >/dev/null 2>ckpt.err
