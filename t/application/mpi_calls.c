@@ -12,16 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
-
-#define CHECK(what)                                                                            \
-	do {                                                                                   \
-		if (!(what)) {                                                                 \
-			printf("rank %d: line %d: not so: %s\n", rank, __LINE__, #what);       \
-			fflush(stdout);                                                        \
-			MPI_Abort(MPI_COMM_WORLD, 1);                                          \
-		}                                                                              \
-	} while (0)
+#include "mpi_short_program.h"
 
 /* ---- a profiler ---- */
 
