@@ -88,6 +88,12 @@ like "$(cat restart.err)" 'resource limit RLIMIT_STACK is lower here' "a notice 
 whole "and the program is whole"
 sweep >/dev/null
 
+saved tree_family
+ok "the same of all processes of a tree" under "-s 512" || explain
+is "$(grep -c 'resource limit RLIMIT_STACK is lower here' restart.err)" 1 "is said once"
+whole "and the program is whole"
+sweep >/dev/null
+
 # ---- mappings ----
 
 saved mappings

@@ -5,9 +5,11 @@
 #include "supervisor/state/limits_restore.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/limits.h"
+#include "lib/notices.h"
 #include "lib/util.h"
 #include "supervisor/state/restore_options.h"
 
@@ -66,10 +68,15 @@ void restore_limits_put_back(const struct restore_limits *l)
 		(void)setrlimit(widened[i], &l->own[widened[i]]);
 }
 
-static void print_notice(const struct new_process *np, const char *line)
+/* Most processes of a tree have the same limits, and the notice names none of them: once is enough. */
+static void notice_lower(const struct new_process *np, int resource)
 {
-	if (np->o->notice)
-		np->o->notice(line);
+	static atomic_bool told[IMAGE_RLIMITS];
+
+	if (np->o->notice && !atomic_exchange(&told[resource], true))
+		notice_printf(np->o->notice,
+			"the resource limit %s is lower here than where the program ran",
+			limit_name(resource));
 }
 
 /* Only root can raise a hard limit: set the limit as high as possible. */
@@ -87,17 +94,14 @@ void restore_limits_set(struct new_process *np)
 {
 	for (int i = 0; i < IMAGE_RLIMITS; i++) {
 		struct rlimit want = {np->ip->rlimit_cur[i], np->ip->rlimit_max[i]};
-		cleanup_free char *line = NULL;
 
 		if (!prlimit(np->process.pid, i, &want, NULL))
 			continue;
 		if (!set_as_high_as_possible(np->process.pid, i, &want))
-			line = xasprintf("the resource limit %s is lower here than where the "
-					 "program ran",
-				limit_name(i));
-		else
-			line = xasprintf("cannot set the resource limit %s: %s", limit_name(i),
-				strerror(errno));
-		print_notice(np, line);
+			notice_lower(np, i);
+		else if (np->o->notice)
+			notice_printf(np->o->notice,
+				"process %d: cannot set the resource limit %s: %s",
+				np->process.vpid, limit_name(i), strerror(errno));
 	}
 }

@@ -19,7 +19,8 @@ struct restore_limits {
 void restore_limits_widen(struct restore_limits *l, const struct checkpoint *c);
 void restore_limits_put_back(const struct restore_limits *l);
 
-/* Set the limits of the program. A notice names each limit that cannot be as high as it was. */
+/* Set the limits of the program. A notice names each limit that cannot be as high as it was,
+ * once for all processes. */
 void restore_limits_set(struct new_process *np);
 
 #endif
