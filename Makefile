@@ -174,14 +174,14 @@ lint:
 	@sh mk/lint.sh
 
 format:
-	clang-format -i $(shell find lib ckpt supervisor shared loader opener bringup lower mmu stubs tools t bench demo -name '*.[ch]')
+	clang-format -i $(shell find lib ckpt supervisor shared loader opener bringup lower devmem stubs tools t bench demo -name '*.[ch]')
 
 clean:
 	rm -rf $(O)
 
 -include t/rules.mk
 -include bringup/rules.mk
--include mmu/rules.mk
+-include devmem/rules.mk
 -include lower/rules.mk
 -include stubs/rules.mk
 -include t/split/rules.mk

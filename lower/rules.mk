@@ -23,5 +23,5 @@ $(O)/lower/shared/%.o: shared/cuda/%.c
 $(O)/lower/shared/cuda.info.o: $(O)/stubs/gen/cuda.info.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
-$(LOWER): $(LOWER_OBJ) $(MMU_OBJ)
+$(LOWER): $(LOWER_OBJ) $(DEVMEM_OBJ)
 	$(CC) $(LDFLAGS) -pie -pthread -o $@ $^ $(LOWER_EXPORTS:%=-Wl,--export-dynamic-symbol=%) $(UNPACKERS) -ldl

@@ -3,7 +3,7 @@
 # folder. Every check runs; the exit status says whether one found something.
 set -u
 
-code='lib ckpt supervisor shared loader opener bringup mmu tools stubs lower'
+code='lib ckpt supervisor shared loader opener bringup devmem tools stubs lower'
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 

@@ -13,15 +13,15 @@ PROGRAMS = {
     "the tools": ["lib", "ckpt", "supervisor", "tools"],
     "the loader": ["loader"],
     "the opener": ["opener"],
-    "trecr-lower": ["lower", "mmu", "shared"],
+    "trecr-lower": ["lower", "devmem", "shared"],
     "trecr-lower-core": ["bringup"],
     "libtrecr-crossing.so": ["stubs/crossing", "bringup"],
-    "libcuda.so.1": ["stubs/cuda", "mmu", "shared", "stubs/procs.c"],
+    "libcuda.so.1": ["stubs/cuda", "devmem", "shared", "stubs/procs.c"],
     "libnvidia-ml.so.1": ["stubs/nvml"],
     "libmpich.so.12": ["stubs/mpi"],
     "libtrecr-audit.so": ["stubs/audit"],
     "a process with two halves": ["stubs/audit", "stubs/crossing", "stubs/cuda", "stubs/mpi", "stubs/nvml",
-                                  "stubs/procs.c", "lower", "bringup", "mmu", "shared"],
+                                  "stubs/procs.c", "lower", "bringup", "devmem", "shared"],
     "the generator": ["stubs/gen", "lib"],
 }
 

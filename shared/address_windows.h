@@ -60,7 +60,7 @@
 #define MESSAGES_WINDOW      0x450000000000
 #define MESSAGES_WINDOW_SIZE 0x10000000000
 
-/* Device memory: of each device (mmu/mmu.h), and from GPU_RESERVED on what programs reserve. */
+/* Device memory: of each device (devmem/devmem.h), and from GPU_RESERVED on what programs reserve. */
 #define GPU_WINDOW      0x200000000000
 #define GPU_WINDOW_SIZE 0x200000000000
 #define GPU_RESERVED    0x300000000000

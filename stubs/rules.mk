@@ -52,7 +52,7 @@ CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
 CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cuda/*.S))) \
 	$(O)/stubs/procs.o $(O)/stubs/shared/calls.o $(O)/stubs/shared/memory_driver.o \
 	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(O)/stubs/gen/cuda.info.o \
-	$(MMU_OBJ)
+	$(DEVMEM_OBJ)
 
 NVML_OBJ := $(O)/stubs/nvml/libnvidia_ml.o $(O)/stubs/gen/nvml.entries.o
 MPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/*.c stubs/mpi/*.S))) \
@@ -61,7 +61,7 @@ MPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/*.c stubs/mpi/*
 OPENMPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/openmpi/*.c stubs/mpi/openmpi/*.S)))
 
 # Theirs alone: not of what they need, as the generator, which is made for this machine.
-$(CROSSING_OBJ) $(filter-out $(MMU_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ) $(OPENMPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(CROSSING_OBJ) $(filter-out $(DEVMEM_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ) $(OPENMPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 $(O)/stubs/nvml/libnvidia_ml.o: $(O)/stubs/gen/nvml.index.h

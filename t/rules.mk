@@ -94,7 +94,7 @@ $(O)/t/tool/hot-loops: LIBS := $(filter-out $(UNPACKERS),$(LIBS)) -lzstd -llz4
 
 UNIT_BIN := $(patsubst t/unit/%.c,$(O)/t/unit/%,$(wildcard t/unit/*.c))
 FUZZ_BIN := $(patsubst t/fuzz/%.c,$(O)/t/fuzz/%,$(wildcard t/fuzz/*.c))
-$(filter-out %/unit/hash_kernel %/unit/heap %/unit/mmu %/unit/symbols,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
+$(filter-out %/unit/hash_kernel %/unit/heap %/unit/devmem %/unit/symbols,$(UNIT_BIN)) $(FUZZ_BIN): $(O)/t/%: t/%.c $(O)/libtrecr.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MF $@.d -MT $@ -o $@ $< $(O)/libtrecr.a $(LIBS)
 

@@ -53,7 +53,7 @@ const struct memory_functions *memory_functions(void)
 
 static int is_open(const struct memory_state *s, uint32_t device)
 {
-	return s->mmu.devices[device].ready;
+	return s->devmem.devices[device].ready;
 }
 
 /* ---- before a checkpoint ---- */
@@ -167,9 +167,9 @@ static void list_memory(struct listing *l, enum cuda_memory kind, uint64_t addre
 		.device = device};
 }
 
-static void list_live(void *argument, struct mmu_allocation *a)
+static void list_live(void *argument, struct devmem_allocation *a)
 {
-	if (a->state == MMU_LIVE)
+	if (a->state == DEVMEM_LIVE)
 		list_memory(argument, CUDA_MEMORY_DEVICE, a->address, a->size, a->device);
 }
 
@@ -187,9 +187,9 @@ static void count_objects(struct cuda_state *cuda)
 
 static void list_all(struct listing *l, struct memory_state *s)
 {
-	for (uint32_t device = 0; device < MMU_DEVICES; device++)
+	for (uint32_t device = 0; device < DEVMEM_DEVICES; device++)
 		if (is_open(s, device))
-			mmu_each(&s->mmu, device, list_live, l);
+			devmem_each(&s->devmem, device, list_live, l);
 	for (const struct memory_physical *p = s->physicals; p; p = p->next)
 		if (!is_imported(p))
 			list_memory(l, CUDA_MEMORY_DEVICE, way_to(s, p)->address, p->size,
@@ -269,18 +269,19 @@ static void give_pending(struct memory_state *s)
 
 	for (o = s->orders; o; o = next_order) {
 		next_order = o->next;
-		for (uint32_t i = 0; i <= MMU_CLASSES; i++) {
-			struct mmu_allocation *a = i < MMU_CLASSES ? o->small[i] : o->large;
+		for (uint32_t i = 0; i <= DEVMEM_CLASSES; i++) {
+			struct devmem_allocation *a =
+				i < DEVMEM_CLASSES ? o->small[i] : o->large;
 
-			for (struct mmu_allocation *next; a; a = next) {
+			for (struct devmem_allocation *next; a; a = next) {
 				struct memory_pool *pool = a->pool;
 
 				next = a->next;
 				if (pool)
-					pool->held -= mmu_room(a);
+					pool->held -= devmem_room(a);
 				if (pool)
 					pool->allocations--;
-				mmu_free(&s->mmu, NULL, a);
+				devmem_free(&s->devmem, NULL, a);
 				s->live--;
 			}
 		}
@@ -298,7 +299,7 @@ static void give_pending(struct memory_state *s)
 static uint64_t needed_on(const struct cuda_state *cuda, uint32_t device)
 {
 	const struct memory_state *s = cuda->memory;
-	uint64_t needed = is_open(s, device) ? mmu_needed(&s->mmu, device) : 0;
+	uint64_t needed = is_open(s, device) ? devmem_needed(&s->devmem, device) : 0;
 
 	for (const struct memory_physical *p = s->physicals; p; p = p->next)
 		if (p->properties.location == device && !is_imported(p))
@@ -340,13 +341,13 @@ static int remake_pinned(struct cuda_state *cuda)
 	void *popped;
 	int r;
 
-	if (!mmu_needed(&s->mmu, MMU_PINNED))
+	if (!devmem_needed(&s->devmem, DEVMEM_PINNED))
 		return 0;
 	while (device < cuda->device_count && cuda_push_context(device))
 		device++;
 	if (device == cuda->device_count)
 		return agent_fail("pinned memory without a context");
-	r = mmu_remake(&s->mmu, &memory_driver, MMU_PINNED);
+	r = devmem_remake(&s->devmem, &memory_driver, DEVMEM_PINNED);
 	CUDA(cuCtxPopCurrent_v2, (void **))(&popped); /* what was pushed is there */
 	return r ? agent_fail("pinned memory cannot be pinned again: error %d", r) : 0;
 }
@@ -355,15 +356,15 @@ static int remake_parts(struct cuda_state *cuda)
 {
 	struct memory_state *s = cuda->memory;
 
-	for (uint32_t i = 0; i < MMU_DEVICES; i++) {
-		int r = is_open(s, i) ? mmu_remake(&s->mmu, &memory_driver, i) : 0;
+	for (uint32_t i = 0; i < DEVMEM_DEVICES; i++) {
+		int r = is_open(s, i) ? devmem_remake(&s->devmem, &memory_driver, i) : 0;
 
 		if (r)
 			return agent_fail(
 				"memory of GPU %u cannot be allocated where it was: error %d",
 				i, r);
 	}
-	return is_open(s, MMU_PINNED) ? remake_pinned(cuda) : 0;
+	return is_open(s, DEVMEM_PINNED) ? remake_pinned(cuda) : 0;
 }
 
 /* The driver may prefer addresses that it has left over to the one asked for. This is how often to ask. */
@@ -514,9 +515,9 @@ int cuda_replay_memory(struct cuda_state *cuda)
 	give_pending(s);
 	for (struct memory_pool *p = s->pools; p; p = p->next)
 		p->real = NULL;
-	for (uint32_t part = 0; part < MMU_PARTS; part++)
+	for (uint32_t part = 0; part < DEVMEM_PARTS; part++)
 		if (is_open(s, part))
-			mmu_forget(&s->mmu, part);
+			devmem_forget(&s->devmem, part);
 	for (uint32_t device = 0; device < cuda->device_count; device++)
 		if (check_room(cuda, device))
 			return -1;
@@ -527,10 +528,10 @@ int cuda_replay_addresses(struct cuda_state *cuda)
 {
 	struct memory_state *s = cuda->memory;
 
-	for (uint32_t i = 0; s && i < MMU_DEVICES; i++) {
-		int r = is_open(s, i)
-				? memory_driver.reserve(mmu_device_base(i), MMU_DEVICE_SIZE)
-				: 0;
+	for (uint32_t i = 0; s && i < DEVMEM_DEVICES; i++) {
+		int r = is_open(s, i) ? memory_driver.reserve(
+						devmem_device_base(i), DEVMEM_DEVICE_SIZE)
+				      : 0;
 
 		if (r)
 			return agent_fail("addresses of GPU %u cannot be reserved where they "

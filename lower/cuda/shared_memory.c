@@ -57,20 +57,21 @@ static int share_allocation(struct memory_state *s, const struct share_request *
 	struct share_reply *reply, int *fd)
 {
 	uint64_t address = request->handle.object, at, end, piece;
-	const struct mmu_allocation *a = mmu_find(&s->mmu, address);
-	const struct mmu_device *d;
+	const struct devmem_allocation *a = devmem_find(&s->devmem, address);
+	const struct devmem_device *d;
 	uint64_t real = 0;
 
 	if (!a || a->address != address || a->id != request->handle.id ||
-		a->device >= MMU_DEVICES)
+		a->device >= DEVMEM_DEVICES)
 		return NOT_FOUND;
-	d = &s->mmu.devices[a->device];
-	at = d->granules[(address - mmu_device_base(a->device)) / MMU_GRANULE].extent;
+	d = &s->devmem.devices[a->device];
+	at = d->granules[(address - devmem_device_base(a->device)) / DEVMEM_GRANULE].extent;
 	reply->size = a->size;
-	reply->offset = address - mmu_address(d, at);
+	reply->offset = address - devmem_address(d, at);
 	tell_device(reply, a->device);
-	for (end = address + a->size; mmu_address(d, at) < end; at += piece / MMU_GRANULE) {
-		piece = d->granules[at].length * MMU_GRANULE;
+	for (end = address + a->size; devmem_address(d, at) < end;
+		at += piece / DEVMEM_GRANULE) {
+		piece = d->granules[at].length * DEVMEM_GRANULE;
 		reply->whole += piece;
 		if (reply->pieces++ != request->index)
 			continue;

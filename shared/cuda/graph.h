@@ -66,7 +66,7 @@ struct graph_mark {
 struct graph_memory {
 	struct graph_memory *next;
 	struct graph_allocation params;
-	uint64_t id; /* of the struct mmu_allocation; 0: that has gone with its context */
+	uint64_t id; /* of the struct devmem_allocation; 0: that has gone with its context */
 	uint32_t references; /* of graphs and executables, and one while it is live */
 	uint32_t live; /* not 0: a launch has allocated it, and nothing has freed it since */
 	uint64_t launched;       /* something may still be using it, until `mark` is reached */

@@ -1,5 +1,5 @@
 /*
- * memory_driver.c - the driver's calls for virtual memory, as mmu/ wants them.
+ * memory_driver.c - the driver's calls for virtual memory, as devmem/ wants them.
  */
 #include "shared/cuda/memory_driver.h"
 
@@ -12,13 +12,13 @@ static int driver_reserve(uint64_t address, uint64_t size)
 	uint64_t got = 0;
 	int r;
 
-	if (mmu_part(address) == MMU_PINNED)
+	if (devmem_part(address) == DEVMEM_PINNED)
 		return 0;
-	r = memory_functions()->cuMemAddressReserve(&got, size, MMU_GRANULE, address, 0);
+	r = memory_functions()->cuMemAddressReserve(&got, size, DEVMEM_GRANULE, address, 0);
 	if (r || got == address)
 		return r;
 	memory_functions()->cuMemAddressFree(got, size); /* just made: goes */
-	return MMU_NO_MEMORY;
+	return DEVMEM_NO_MEMORY;
 }
 
 static int pinned_handle(uint64_t *handle)
@@ -35,7 +35,7 @@ static int driver_create(uint64_t *handle, uint32_t device, uint64_t size)
 	struct memory_properties p = {
 		.type = 1, .location_type = LOCATION_DEVICE, .location = device};
 
-	if (device == MMU_PINNED)
+	if (device == DEVMEM_PINNED)
 		return pinned_handle(handle);
 	p.rdma = memory_state()->rdma >> device & 1;
 	if (memory_state()->shareable >> device & 1)
@@ -52,7 +52,7 @@ static int pin_memory(uint64_t address, uint64_t size)
 			(void *)address, size, PINNED_FLAGS);
 	if (raw_failed(raw(SYS_mmap, address, size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)))
-		return MMU_NO_MEMORY;
+		return DEVMEM_NO_MEMORY;
 	/* Huge pages are pinned faster; without them it works too. */
 	raw(SYS_madvise, address, size, MADV_HUGEPAGE);
 	r = memory_functions()->cuMemHostRegister_v2((void *)address, size, PINNED_FLAGS);
@@ -63,19 +63,20 @@ static int pin_memory(uint64_t address, uint64_t size)
 
 static int driver_map(uint64_t address, uint64_t size, uint64_t handle)
 {
-	if (mmu_part(address) == MMU_PINNED)
+	if (devmem_part(address) == DEVMEM_PINNED)
 		return pin_memory(address, size);
 	return memory_functions()->cuMemMap(address, size, 0, handle, 0);
 }
 
 static int driver_access(uint64_t address, uint64_t size, uint32_t device, uint32_t peers)
 {
-	struct memory_access access[MMU_DEVICES + 1] = {{LOCATION_DEVICE, device, READ_WRITE}};
+	struct memory_access access[DEVMEM_DEVICES + 1] = {
+		{LOCATION_DEVICE, device, READ_WRITE}};
 	size_t count = 1;
 
-	if (device == MMU_PINNED)
+	if (device == DEVMEM_PINNED)
 		return 0;
-	for (uint32_t i = 0; i < MMU_DEVICES; i++)
+	for (uint32_t i = 0; i < DEVMEM_DEVICES; i++)
 		if (peers >> i & 1)
 			access[count++] =
 				(struct memory_access){LOCATION_DEVICE, i, READ_WRITE};
@@ -93,7 +94,7 @@ static int driver_unmap(uint64_t address, uint64_t size)
 {
 	int r;
 
-	if (mmu_part(address) != MMU_PINNED)
+	if (devmem_part(address) != DEVMEM_PINNED)
 		return memory_functions()->cuMemUnmap(address, size);
 	r = memory_functions()->cuMemHostUnregister((void *)address);
 	raw(SYS_munmap, address, size); /* mapped by pin_memory(): goes */
@@ -110,7 +111,7 @@ static void *driver_memory(uint64_t size)
 	return memory_functions()->allocate(size);
 }
 
-const struct mmu_driver memory_driver = {
+const struct devmem_driver memory_driver = {
 	.reserve = driver_reserve,
 	.create = driver_create,
 	.map = driver_map,

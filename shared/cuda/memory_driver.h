@@ -1,5 +1,5 @@
 /*
- * memory_driver.h - the driver as the allocator (mmu/) calls it, in both halves: the upper half
+ * memory_driver.h - the driver as the allocator (devmem/) calls it, in both halves: the upper half
  * crosses to the driver's functions, the lower half has looked them up. memory_driver.c is built
  * for each.
  */
@@ -38,6 +38,6 @@ struct memory_functions {
 /* Each half's own. */
 __attribute__((visibility("hidden"))) const struct memory_functions *memory_functions(void);
 
-extern __attribute__((visibility("hidden"))) const struct mmu_driver memory_driver;
+extern __attribute__((visibility("hidden"))) const struct devmem_driver memory_driver;
 
 #endif

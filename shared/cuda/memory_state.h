@@ -6,7 +6,7 @@
 #ifndef SHARED_CUDA_MEMORY_STATE_H
 #define SHARED_CUDA_MEMORY_STATE_H
 
-#include "mmu/mmu.h"
+#include "devmem/devmem.h"
 #include "shared/cuda/cuda_state.h"
 #include "shared/share.h"
 
@@ -34,7 +34,7 @@ struct memory_order {
 	uint32_t count;
 	void *event; /* the driver's; instead of the stream, which no longer exists or must not be asked
 		      */
-	struct mmu_allocation *small[MMU_CLASSES], *large;
+	struct devmem_allocation *small[DEVMEM_CLASSES], *large;
 	struct memory_order *next;
 };
 
@@ -152,9 +152,9 @@ struct memory_state {
 	uint32_t shareable; /* the same: and to other processes, by a file descriptor */
 	uint32_t shares;    /* not 0: it has the name that others may ask it by */
 	uint8_t name[SHARE_NAME];
-	struct mmu mmu;
+	struct devmem devmem;
 	struct memory_pool *pools; /* a device's own come first, in no order */
-	struct memory_pool *default_pools[MMU_DEVICES], *current_pools[MMU_DEVICES];
+	struct memory_pool *default_pools[DEVMEM_DEVICES], *current_pools[DEVMEM_DEVICES];
 	struct memory_order *orders;
 	uint64_t pending; /* allocations in them */
 	struct memory_registration *registrations;

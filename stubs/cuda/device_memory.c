@@ -40,9 +40,9 @@ int body_cuMemAllocPitch_v2(
 
 int body_cuMemFree_v2(uint64_t address)
 {
-	int r = mmu_part(address) >= MMU_DEVICES ? import_close(address, 1)
-		: memory_is_of_graph(address)    ? graph_memory_freed(address)
-						 : memory_free(address);
+	int r = devmem_part(address) >= DEVMEM_DEVICES ? import_close(address, 1)
+		: memory_is_of_graph(address)          ? graph_memory_freed(address)
+						       : memory_free(address);
 
 	if (r != CUDA_ERROR_NOT_FOUND)
 		return r;
@@ -63,8 +63,8 @@ int body_cuMemGetInfo_v2(size_t *free, size_t *total)
 	s = memory_lock(0);
 	if (!s)
 		return 0;
-	if ((uint32_t)device < MMU_DEVICES)
-		*free += mmu_cached(&s->mmu, device) + snapshot_size(device);
+	if ((uint32_t)device < DEVMEM_DEVICES)
+		*free += devmem_cached(&s->devmem, device) + snapshot_size(device);
 	memory_unlock(s);
 	return 0;
 }
@@ -86,12 +86,12 @@ static int range_imported(uint64_t *start, size_t *size, uint64_t address)
 
 int body_cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address)
 {
-	struct mmu_allocation *a;
+	struct devmem_allocation *a;
 	struct memory_state *s;
 	void *context = NULL;
 	int r;
 
-	if (mmu_part(address) == MMU_PARTS)
+	if (devmem_part(address) == DEVMEM_PARTS)
 		return range_imported(start, size, address)
 			       ? 0
 			       : real_cuMemGetAddressRange_v2(start, size, address);
@@ -101,7 +101,7 @@ int body_cuMemGetAddressRange_v2(uint64_t *start, size_t *size, uint64_t address
 	s = memory_lock(0);
 	if (!s)
 		return CUDA_ERROR_NOT_FOUND;
-	a = mmu_find(&s->mmu, address);
+	a = devmem_find(&s->devmem, address);
 	if (a && start)
 		*start = a->address;
 	if (a && size)
@@ -121,14 +121,14 @@ static int change_peers(void *peer, int enabled)
 	if (r)
 		return r;
 	r = memory_device_of(peer, &other);
-	if (r || own == other || own >= MMU_DEVICES || other >= MMU_DEVICES)
+	if (r || own == other || own >= DEVMEM_DEVICES || other >= DEVMEM_DEVICES)
 		return r;
 	s = memory_lock(1);
 	if (!s)
 		return CUDA_ERROR_UNKNOWN;
-	peers = s->mmu.devices[other].peers;
+	peers = s->devmem.devices[other].peers;
 	peers = enabled ? peers | 1u << own : peers & ~(1u << own);
-	r = mmu_set_peers(&s->mmu, &memory_driver, other, peers);
+	r = devmem_set_peers(&s->devmem, &memory_driver, other, peers);
 	memory_unlock(s);
 	return r;
 }

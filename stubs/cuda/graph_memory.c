@@ -42,20 +42,21 @@ STUB_HIDDEN void graph_memory_note_high(uint32_t device)
 STUB_HIDDEN int graph_memory_is_supported(const struct graph_allocation *p)
 {
 	return p->kind == PINNED && !p->handle_types && p->location == LOCATION_DEVICE &&
-	       p->device < CUDA_STATE->device_count && p->device < MMU_DEVICES && p->size;
+	       p->device < CUDA_STATE->device_count && p->device < DEVMEM_DEVICES && p->size;
 }
 
 static int grant(struct memory_state *s, const struct graph_allocation *p)
 {
-	uint32_t peers = s->mmu.devices[p->device].peers;
+	uint32_t peers = s->devmem.devices[p->device].peers;
 
 	for (uint64_t i = 0; i < p->access_count; i++)
 		if (p->access[i].location == LOCATION_DEVICE &&
-			p->access[i].device < MMU_DEVICES && p->access[i].device != p->device)
+			p->access[i].device < DEVMEM_DEVICES &&
+			p->access[i].device != p->device)
 			peers |= 1u << p->access[i].device;
-	return peers == s->mmu.devices[p->device].peers
+	return peers == s->devmem.devices[p->device].peers
 		       ? 0
-		       : mmu_set_peers(&s->mmu, &memory_driver, p->device, peers);
+		       : devmem_set_peers(&s->devmem, &memory_driver, p->device, peers);
 }
 
 /* Of the graph that the caller adds a node to: one reference. */
@@ -63,7 +64,7 @@ STUB_HIDDEN int graph_memory_new(const struct graph_allocation *p, struct graph_
 {
 	struct graph_memory *m = block_new(sizeof(*m));
 	struct memory_state *s = m ? memory_lock(1) : NULL;
-	struct mmu_allocation *a = NULL;
+	struct devmem_allocation *a = NULL;
 	uint64_t mask;
 	int r;
 
@@ -100,7 +101,7 @@ STUB_HIDDEN int graph_memory_new(const struct graph_allocation *p, struct graph_
 
 static int is_there(const struct memory_state *s, const struct graph_memory *m)
 {
-	const struct mmu_allocation *a = mmu_find(&s->mmu, m->params.address);
+	const struct devmem_allocation *a = devmem_find(&s->devmem, m->params.address);
 
 	return a && a->id == m->id;
 }
@@ -123,17 +124,18 @@ STUB_HIDDEN struct graph_memory *graph_memory_find(uint64_t address)
 static void leave_memory(const struct graph_memory *m)
 {
 	struct memory_state *s = memory_lock(0);
-	struct mmu_allocation *a =
-		s && m->id && is_there(s, m) ? mmu_find(&s->mmu, m->params.address) : NULL;
+	struct devmem_allocation *a = s && m->id && is_there(s, m)
+					      ? devmem_find(&s->devmem, m->params.address)
+					      : NULL;
 	int r = 0;
 
 	if (a)
 		a->flags &= ~MEMORY_OF_GRAPH;
 	if (a && m->mark && m->mark->event) {
-		a->state = MMU_PENDING;
+		a->state = DEVMEM_PENDING;
 		r = memory_give_behind(s, a, m->mark);
 		if (r)
-			a->state = MMU_LIVE;
+			a->state = DEVMEM_LIVE;
 		else
 			memory_collect(s, 0);
 	} else if (a && m->launched && !m->mark) {
@@ -195,7 +197,8 @@ STUB_HIDDEN void graph_memory_refer(struct graph_memory *m)
 static int wait_for_users(const struct graph_memory *m)
 {
 	struct memory_state *s = memory_lock(0);
-	const struct mmu_allocation *a = s ? mmu_find(&s->mmu, m->params.address) : NULL;
+	const struct devmem_allocation *a =
+		s ? devmem_find(&s->devmem, m->params.address) : NULL;
 	void *context = a ? a->context : NULL;
 
 	if (s)

@@ -22,7 +22,7 @@ int body_cuMemHostAlloc(void **address, size_t size, unsigned flags)
 	if (!address || flags & ~FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
 	*address = NULL;
-	return size ? memory_allocate(MMU_PINNED, size, context, saved, (uint64_t *)address)
+	return size ? memory_allocate(DEVMEM_PINNED, size, context, saved, (uint64_t *)address)
 		    : 0;
 }
 
@@ -35,7 +35,7 @@ int body_cuMemFreeHost(void *address)
 {
 	int r;
 
-	if (mmu_part((uint64_t)address) != MMU_PINNED)
+	if (devmem_part((uint64_t)address) != DEVMEM_PINNED)
 		return real_cuMemFreeHost(address);
 	r = memory_free((uint64_t)address);
 	return r == CUDA_ERROR_NOT_FOUND ? CUDA_ERROR_INVALID_VALUE : r;
@@ -43,15 +43,15 @@ int body_cuMemFreeHost(void *address)
 
 int body_cuMemHostGetFlags(unsigned *flags, void *address)
 {
-	struct mmu_allocation *a;
+	struct devmem_allocation *a;
 	struct memory_state *s;
 
-	if (mmu_part((uint64_t)address) != MMU_PINNED || !flags)
+	if (devmem_part((uint64_t)address) != DEVMEM_PINNED || !flags)
 		return real_cuMemHostGetFlags(flags, address);
 	s = memory_lock(0);
 	if (!s)
 		return CUDA_ERROR_INVALID_VALUE;
-	a = mmu_find(&s->mmu, (uint64_t)address);
+	a = devmem_find(&s->devmem, (uint64_t)address);
 	if (a)
 		*flags = a->flags;
 	memory_unlock(s);
@@ -68,7 +68,7 @@ int body_cuMemHostRegister_v2(void *address, size_t size, unsigned flags)
 	int r;
 
 	/* What we have registered already: as the driver says of memory of its own. */
-	if (mmu_part((uint64_t)address) == MMU_PINNED)
+	if (devmem_part((uint64_t)address) == DEVMEM_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = real_cuMemHostRegister_v2(address, size, flags);
 	if (r)
@@ -100,7 +100,7 @@ int body_cuMemHostUnregister(void *address)
 	struct memory_state *s;
 	int r;
 
-	if (mmu_part((uint64_t)address) == MMU_PINNED)
+	if (devmem_part((uint64_t)address) == DEVMEM_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = real_cuMemHostUnregister(address);
 	s = r ? NULL : memory_lock(0);

@@ -78,13 +78,13 @@ static void unmap_import(struct memory_state *s, const struct memory_import *i, 
 /* The device that has it, if this process sees that one, and the current context's. */
 static void choose_access(struct memory_import *i, uint32_t owner, uint32_t current)
 {
-	if (owner < MMU_DEVICES)
+	if (owner < DEVMEM_DEVICES)
 		i->access[i->access_count++] =
 			(struct memory_access){LOCATION_DEVICE, owner, READ_WRITE};
 	if (current != owner)
 		i->access[i->access_count++] =
 			(struct memory_access){LOCATION_DEVICE, current, READ_WRITE};
-	i->device = owner < MMU_DEVICES ? owner : current;
+	i->device = owner < DEVMEM_DEVICES ? owner : current;
 }
 
 /* Addresses for it, and a record that is in no list yet. */
@@ -121,7 +121,7 @@ static int keep_import(const struct memory_import *wanted, uint64_t *address)
 	if (i) {
 		*i = *wanted;
 		i->references = 1;
-		i->id = ++s->mmu.next_id;
+		i->id = ++s->devmem.next_id;
 		i->next = s->imports;
 		s->imports = i;
 		*address = i->address;

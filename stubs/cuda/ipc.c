@@ -17,12 +17,12 @@
 static uint64_t find_allocation(uint64_t *address)
 {
 	struct memory_state *s = memory_lock(0);
-	const struct mmu_allocation *a;
+	const struct devmem_allocation *a;
 	uint64_t id = 0;
 
 	if (!s)
 		return 0;
-	a = mmu_part(*address) < MMU_DEVICES ? mmu_find(&s->mmu, *address) : NULL;
+	a = devmem_part(*address) < DEVMEM_DEVICES ? devmem_find(&s->devmem, *address) : NULL;
 	if (a && !a->pool && s->shareable >> a->device & 1) {
 		*address = a->address;
 		id = a->id;
@@ -182,18 +182,18 @@ int body_cuMemPoolImportFromShareableHandle(void **pool, void *fd, int type, uin
 	if (r)
 		return r;
 	device = share_device(&reply);
-	return device < MMU_DEVICES ? pool_import(pool, device) : CUDA_ERROR_INVALID_DEVICE;
+	return device < DEVMEM_DEVICES ? pool_import(pool, device) : CUDA_ERROR_INVALID_DEVICE;
 }
 
 int body_cuMemPoolExportPointer(struct share_handle *handle, uint64_t address)
 {
 	struct memory_state *s = memory_lock(0);
-	const struct mmu_allocation *a;
+	const struct devmem_allocation *a;
 	uint64_t id = 0;
 
 	if (!s)
 		return CUDA_ERROR_INVALID_VALUE;
-	a = mmu_find(&s->mmu, address);
+	a = devmem_find(&s->devmem, address);
 	if (a && a->address == address && a->pool && shareable_pool(a->pool))
 		id = a->id;
 	memory_unlock(s);

@@ -117,8 +117,8 @@ void memory_unlock(struct memory_state *s)
 
 static uint64_t cache_of(uint32_t device)
 {
-	return device == MMU_PINNED ? CACHE_PINNED
-				    : CUDA_STATE->devices[device].memory / CACHE_PART;
+	return device == DEVMEM_PINNED ? CACHE_PINNED
+				       : CUDA_STATE->devices[device].memory / CACHE_PART;
 }
 
 /* A driver that does not know the attribute cannot do it either. */
@@ -126,25 +126,25 @@ static int has_attribute(uint32_t device, int attribute)
 {
 	int value = 0;
 
-	return device != MMU_PINNED && !real_cuDeviceGetAttribute(&value, attribute, device) &&
-	       value;
+	return device != DEVMEM_PINNED &&
+	       !real_cuDeviceGetAttribute(&value, attribute, device) && value;
 }
 
 static int open_part(struct memory_state *s, uint32_t device)
 {
-	if (device >= MMU_PARTS)
+	if (device >= DEVMEM_PARTS)
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (has_attribute(device, ATTRIBUTE_RDMA))
 		s->rdma |= 1u << device;
 	if (has_attribute(device, ATTRIBUTE_FILES))
 		s->shareable |= 1u << device;
-	return mmu_open(&s->mmu, &memory_driver, device, cache_of(device));
+	return devmem_open(&s->devmem, &memory_driver, device, cache_of(device));
 }
 
 /* Part @device of the allocator, ready to be used. 0 or an error. */
 static int memory_open(struct memory_state *s, uint32_t device)
 {
-	return s->mmu.devices[device].ready ? 0 : open_part(s, device);
+	return s->devmem.devices[device].ready ? 0 : open_part(s, device);
 }
 
 /* There is room for one more allocation in the list that is made at a checkpoint. */
@@ -157,7 +157,7 @@ static int make_list_room(struct memory_state *s)
 		return 0;
 	list = records_alloc(room * sizeof(*list));
 	if (!list)
-		return MMU_NO_MEMORY;
+		return DEVMEM_NO_MEMORY;
 	s->list = list;
 	s->list_room = room;
 	return 0;
@@ -272,17 +272,17 @@ void memory_capture_ends(void)
 /* ---- allocations ---- */
 
 int memory_new(struct memory_state *s, uint32_t device, uint64_t size, void *context,
-	struct mmu_allocation **allocation)
+	struct devmem_allocation **allocation)
 {
 	int r = memory_open(s, device);
 
 	if (!r)
 		r = make_list_room(s);
 	if (!r)
-		r = mmu_alloc(&s->mmu, &memory_driver, device, size, allocation);
-	if (r == MMU_NO_MEMORY && s->pending && !s->captures) {
+		r = devmem_alloc(&s->devmem, &memory_driver, device, size, allocation);
+	if (r == DEVMEM_NO_MEMORY && s->pending && !s->captures) {
 		memory_collect(s, 1);
-		r = mmu_alloc(&s->mmu, &memory_driver, device, size, allocation);
+		r = devmem_alloc(&s->devmem, &memory_driver, device, size, allocation);
 	}
 	if (r)
 		return r;
@@ -295,7 +295,7 @@ int memory_allocate(
 	uint32_t device, uint64_t size, void *context, uint32_t flags, uint64_t *address)
 {
 	struct memory_state *s = memory_lock(1);
-	struct mmu_allocation *a;
+	struct devmem_allocation *a;
 	int r;
 
 	if (!s)
@@ -309,28 +309,28 @@ int memory_allocate(
 	return r;
 }
 
-struct mmu_allocation *memory_claim(struct memory_state *s, uint64_t address)
+struct devmem_allocation *memory_claim(struct memory_state *s, uint64_t address)
 {
-	struct mmu_allocation *a = mmu_find(&s->mmu, address);
+	struct devmem_allocation *a = devmem_find(&s->devmem, address);
 
 	if (!a || a->address != address)
 		return NULL;
-	a->state = MMU_PENDING;
+	a->state = DEVMEM_PENDING;
 	return a;
 }
 
-void memory_give(struct memory_state *s, struct mmu_allocation *a)
+void memory_give(struct memory_state *s, struct devmem_allocation *a)
 {
 	if (a->pool)
 		memory_leave_pool(s, a);
 	s->live--;
-	mmu_free(&s->mmu, &memory_driver, a);
+	devmem_free(&s->devmem, &memory_driver, a);
 }
 
 int memory_is_of_graph(uint64_t address)
 {
 	struct memory_state *s = memory_lock(0);
-	const struct mmu_allocation *a = s ? mmu_find(&s->mmu, address) : NULL;
+	const struct devmem_allocation *a = s ? devmem_find(&s->devmem, address) : NULL;
 	int is = a && a->address == address && a->flags & MEMORY_OF_GRAPH;
 
 	if (s)
@@ -341,7 +341,7 @@ int memory_is_of_graph(uint64_t address)
 int memory_free(uint64_t address)
 {
 	struct memory_state *s = memory_lock(0);
-	struct mmu_allocation *a = s ? memory_claim(s, address) : NULL;
+	struct devmem_allocation *a = s ? memory_claim(s, address) : NULL;
 	int r;
 
 	if (s)
@@ -353,7 +353,7 @@ int memory_free(uint64_t address)
 	if (!s)
 		return CUDA_ERROR_UNKNOWN;
 	if (r) {
-		a->state = MMU_LIVE;
+		a->state = DEVMEM_LIVE;
 	} else {
 		if (a->pool)
 			memory_unaccount(a);
@@ -368,11 +368,11 @@ struct gone {
 	void *context;
 };
 
-static void give_if_gone(void *argument, struct mmu_allocation *a)
+static void give_if_gone(void *argument, struct devmem_allocation *a)
 {
 	struct gone *g = argument;
 
-	if (a->state == MMU_LIVE && a->context == g->context && !a->pool)
+	if (a->state == DEVMEM_LIVE && a->context == g->context && !a->pool)
 		memory_give(g->s, a);
 }
 
@@ -394,16 +394,16 @@ static void drop_registrations(struct memory_state *s, void *context)
 /* Pinned memory of other contexts' in extents that @context had registered, by @current. */
 static void pin_extents(struct memory_state *s, const void *context, const void *current)
 {
-	struct mmu_device *d = &s->mmu.devices[MMU_PINNED];
+	struct devmem_device *d = &s->devmem.devices[DEVMEM_PINNED];
 
 	for (uint32_t i = 0; i < d->top; i++) {
-		struct mmu_granule *g = &d->granules[i];
+		struct devmem_granule *g = &d->granules[i];
 
-		if (g->state == MMU_UNMAPPED || g->extent != i ||
+		if (g->state == DEVMEM_UNMAPPED || g->extent != i ||
 			g->handle != PINNED_BY(context))
 			continue;
-		if (real_cuMemHostRegister_v2(
-			    (void *)mmu_address(d, i), g->length * MMU_GRANULE, PINNED_FLAGS))
+		if (real_cuMemHostRegister_v2((void *)devmem_address(d, i),
+			    g->length * DEVMEM_GRANULE, PINNED_FLAGS))
 			crossing_complain("cuMemHostRegister",
 				"pinned memory is no longer pinned, with "
 				"a context that no longer exists");
@@ -430,11 +430,11 @@ void memory_context_gone(void *context)
 
 	if (!s)
 		return;
-	for (uint32_t device = 0; device < MMU_PARTS; device++)
-		if (s->mmu.devices[device].ready)
-			mmu_each(&s->mmu, device, give_if_gone, &g);
-	if (s->mmu.devices[MMU_PINNED].ready) {
-		mmu_trim(&s->mmu, &memory_driver, MMU_PINNED);
+	for (uint32_t device = 0; device < DEVMEM_PARTS; device++)
+		if (s->devmem.devices[device].ready)
+			devmem_each(&s->devmem, device, give_if_gone, &g);
+	if (s->devmem.devices[DEVMEM_PINNED].ready) {
+		devmem_trim(&s->devmem, &memory_driver, DEVMEM_PINNED);
 		pin_again(s, context);
 	}
 	memory_orders_gone(s, context);

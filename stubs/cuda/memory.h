@@ -36,7 +36,7 @@ STUB_HIDDEN int memory_device_of(void *context, int *device);
 
 /* @size bytes on part @device for @context. Also takes what streams have given back. */
 STUB_HIDDEN int memory_new(struct memory_state *s, uint32_t device, uint64_t size,
-	void *context, struct mmu_allocation **allocation);
+	void *context, struct devmem_allocation **allocation);
 
 /* The same, locking the state for it; where it is comes to @address. */
 STUB_HIDDEN int memory_allocate(
@@ -54,9 +54,9 @@ STUB_HIDDEN int memory_synchronise(void *context);
 
 /* The live allocation at exactly @address, which is pending from now on; NULL: there is none.
  */
-STUB_HIDDEN struct mmu_allocation *memory_claim(struct memory_state *s, uint64_t address);
+STUB_HIDDEN struct devmem_allocation *memory_claim(struct memory_state *s, uint64_t address);
 /* What was claimed, when nothing uses it any more. */
-STUB_HIDDEN void memory_give(struct memory_state *s, struct mmu_allocation *allocation);
+STUB_HIDDEN void memory_give(struct memory_state *s, struct devmem_allocation *allocation);
 
 /* In the flags of an allocation: of nodes of graphs (graph_memory.c), which have it again at their next launch. */
 #define MEMORY_OF_GRAPH (1u << 31)
@@ -89,12 +89,13 @@ STUB_HIDDEN void graph_marks_gone(const void *context);
 
 /* pool.c. What was claimed is free when @mark, which has an event, is reached. 0 or an error. */
 STUB_HIDDEN int memory_give_behind(
-	struct memory_state *s, struct mmu_allocation *allocation, struct graph_mark *mark);
+	struct memory_state *s, struct devmem_allocation *allocation, struct graph_mark *mark);
 /* Memory that streams are done with, or all of it after waiting (@wait). */
 STUB_HIDDEN void memory_collect(struct memory_state *s, int wait);
 /* The program has freed @allocation, which is of a pool; and then: nothing uses it any more. */
-STUB_HIDDEN void memory_unaccount(struct mmu_allocation *allocation);
-STUB_HIDDEN void memory_leave_pool(struct memory_state *s, struct mmu_allocation *allocation);
+STUB_HIDDEN void memory_unaccount(struct devmem_allocation *allocation);
+STUB_HIDDEN void memory_leave_pool(
+	struct memory_state *s, struct devmem_allocation *allocation);
 STUB_HIDDEN void memory_orders_gone(struct memory_state *s, void *context);
 
 /* Of objects.c's bodies: after the context is gone; before the stream goes. */

@@ -48,15 +48,15 @@ static size_t attribute_size(int attribute)
 }
 
 /* By cuIpcGetMemHandle. What is another process's is not to be shared on. */
-static int is_shareable(const struct mmu_allocation *a)
+static int is_shareable(const struct devmem_allocation *a)
 {
-	return !a->pool && mmu_part(a->address) < MMU_DEVICES &&
+	return !a->pool && devmem_part(a->address) < DEVMEM_DEVICES &&
 	       memory_state()->shareable >> a->device & 1;
 }
 
 /* @a is a copy, NULL where nothing is. 0 or the error of cuPointerGetAttribute. */
 static int value_of(
-	const struct mmu_allocation *a, int attribute, uint64_t address, uint64_t *value)
+	const struct devmem_allocation *a, int attribute, uint64_t address, uint64_t *value)
 {
 	if (!a)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -65,14 +65,14 @@ static int value_of(
 		*value = a->pool ? 0 : (uint64_t)a->context;
 		return 0;
 	case ATTRIBUTE_MEMORY_TYPE:
-		*value = a->device == MMU_PINNED ? MEMORY_HOST : MEMORY_DEVICE;
+		*value = a->device == DEVMEM_PINNED ? MEMORY_HOST : MEMORY_DEVICE;
 		return 0;
 	case ATTRIBUTE_DEVICE_POINTER:
 		*value = address;
 		return 0;
 	case ATTRIBUTE_HOST_POINTER:
 		*value = address;
-		return a->device == MMU_PINNED ? 0 : CUDA_ERROR_INVALID_VALUE;
+		return a->device == DEVMEM_PINNED ? 0 : CUDA_ERROR_INVALID_VALUE;
 	case ATTRIBUTE_BUFFER_ID:
 		*value = a->id;
 		return 0;
@@ -99,13 +99,13 @@ static int value_of(
 }
 
 /* 1: @address is in memory of another process; *@a is as if it were ours. */
-static int look_up_imported(uint64_t address, struct mmu_allocation *a)
+static int look_up_imported(uint64_t address, struct devmem_allocation *a)
 {
 	struct memory_state *s = memory_lock(0);
 	const struct memory_import *i = s ? import_find(s, address) : NULL;
 
 	if (i)
-		*a = (struct mmu_allocation){.address = i->address,
+		*a = (struct devmem_allocation){.address = i->address,
 			.size = i->size,
 			.id = i->id,
 			.context = i->context,
@@ -118,17 +118,17 @@ static int look_up_imported(uint64_t address, struct mmu_allocation *a)
 
 /* 1: @address is ours; *@a what lies there, *@found 0 if nothing does. The program's own
  * reservations (cuMemAddressReserve) are not. */
-static int look_up(uint64_t address, struct mmu_allocation *a, int *found)
+static int look_up(uint64_t address, struct devmem_allocation *a, int *found)
 {
-	struct mmu_allocation *there;
+	struct devmem_allocation *there;
 	struct memory_state *s;
 
-	if (mmu_part(address) == MMU_PARTS)
+	if (devmem_part(address) == DEVMEM_PARTS)
 		return *found = memory_state() && look_up_imported(address, a);
 	s = memory_lock(0);
 	if (!s)
 		return 0;
-	there = mmu_find(&s->mmu, address);
+	there = devmem_find(&s->devmem, address);
 	*found = there != NULL;
 	if (there)
 		*a = *there;
@@ -137,15 +137,15 @@ static int look_up(uint64_t address, struct mmu_allocation *a, int *found)
 }
 
 /* The ordinal of pinned memory is that of the context's device: only the driver knows. */
-static int ask_driver(const struct mmu_allocation *a, int attribute)
+static int ask_driver(const struct devmem_allocation *a, int attribute)
 {
-	return a && (!attribute_size(attribute) ||
-			    (attribute == ATTRIBUTE_DEVICE_ORDINAL && a->device == MMU_PINNED));
+	return a && (!attribute_size(attribute) || (attribute == ATTRIBUTE_DEVICE_ORDINAL &&
+							   a->device == DEVMEM_PINNED));
 }
 
 int body_cuPointerGetAttribute(void *data, int attribute, uint64_t address)
 {
-	struct mmu_allocation copy, *a = &copy;
+	struct devmem_allocation copy, *a = &copy;
 	uint64_t value = 0;
 	int found, r;
 
@@ -188,7 +188,7 @@ static void write_nothing(void *data, int attribute, uint64_t address)
 int body_cuPointerGetAttributes(
 	unsigned count, const int *attributes, void **data, uint64_t address)
 {
-	struct mmu_allocation a;
+	struct devmem_allocation a;
 	uint64_t value = 0;
 	int found = 0, r;
 
@@ -209,7 +209,7 @@ int body_cuPointerGetAttributes(
 /* All synchronous copies of memory as we map it wait: what the program may ask for is so. */
 int body_cuPointerSetAttribute(const void *value, int attribute, uint64_t address)
 {
-	struct mmu_allocation a;
+	struct devmem_allocation a;
 	int found, r;
 
 	if (attribute != ATTRIBUTE_SYNC_MEMOPS || !look_up(address, &a, &found) || !found) {

@@ -48,9 +48,9 @@ static struct memory_order *make_order(
 }
 
 static void put_allocation(
-	struct memory_state *s, struct memory_order *o, struct mmu_allocation *a)
+	struct memory_state *s, struct memory_order *o, struct devmem_allocation *a)
 {
-	struct mmu_allocation **list = a->granules ? &o->large : &o->small[a->class];
+	struct devmem_allocation **list = a->granules ? &o->large : &o->small[a->class];
 
 	a->next = *list;
 	*list = a;
@@ -58,10 +58,10 @@ static void put_allocation(
 	s->pending++;
 }
 
-static struct mmu_allocation *take_from(
-	struct memory_state *s, struct memory_order *o, struct mmu_allocation **list)
+static struct devmem_allocation *take_from(
+	struct memory_state *s, struct memory_order *o, struct devmem_allocation **list)
 {
-	struct mmu_allocation *a = *list;
+	struct devmem_allocation *a = *list;
 
 	*list = a->next;
 	o->count--;
@@ -70,11 +70,11 @@ static struct mmu_allocation *take_from(
 }
 
 /* Something of @o that does for @size, not much larger. */
-static struct mmu_allocation *take_allocation(
+static struct devmem_allocation *take_allocation(
 	struct memory_state *s, struct memory_order *o, uint64_t size)
 {
-	uint32_t granules = mmu_granules(size);
-	struct mmu_allocation **p = &o->small[granules ? 0 : mmu_class(size)];
+	uint32_t granules = devmem_granules(size);
+	struct devmem_allocation **p = &o->small[granules ? 0 : devmem_class(size)];
 
 	if (granules)
 		for (p = &o->large; *p; p = &(*p)->next)
@@ -88,7 +88,7 @@ static void give_all(struct memory_state *s, struct memory_order *o)
 {
 	while (o->large)
 		memory_give(s, take_from(s, o, &o->large));
-	for (uint32_t i = 0; i < MMU_CLASSES && o->count; i++)
+	for (uint32_t i = 0; i < DEVMEM_CLASSES && o->count; i++)
 		while (o->small[i])
 			memory_give(s, take_from(s, o, &o->small[i]));
 }
@@ -216,7 +216,7 @@ void memory_orders_gone(struct memory_state *s, void *context)
 }
 
 int memory_give_behind(
-	struct memory_state *s, struct mmu_allocation *a, struct graph_mark *mark)
+	struct memory_state *s, struct devmem_allocation *a, struct graph_mark *mark)
 {
 	struct memory_order *o = mark->order;
 
@@ -233,11 +233,11 @@ int memory_give_behind(
 
 /* ---- accounts ---- */
 
-static void account_allocation(struct mmu_allocation *a)
+static void account_allocation(struct devmem_allocation *a)
 {
 	struct memory_pool *p = a->pool;
 
-	p->held += mmu_room(a);
+	p->held += devmem_room(a);
 	p->used += a->size;
 	p->allocations++;
 	if (p->used > p->used_high)
@@ -257,18 +257,18 @@ void pool_release(struct memory_state *s, struct memory_pool *p)
 	s->spare_pools = p;
 }
 
-void memory_unaccount(struct mmu_allocation *a)
+void memory_unaccount(struct devmem_allocation *a)
 {
 	struct memory_pool *p = a->pool;
 
 	p->used -= a->size;
 }
 
-void memory_leave_pool(struct memory_state *s, struct mmu_allocation *a)
+void memory_leave_pool(struct memory_state *s, struct devmem_allocation *a)
 {
 	struct memory_pool *p = a->pool;
 
-	p->held -= mmu_room(a);
+	p->held -= devmem_room(a);
 	if (!--p->allocations && p->destroyed)
 		pool_release(s, p);
 }
@@ -296,11 +296,11 @@ static void *name_of(void *stream)
 
 /* Something that this thread has freed on its own stream. (A thread that no longer exists may have
  * had the same FS base: hence the wait, which is none on the same stream.) */
-static struct mmu_allocation *take_own(
+static struct devmem_allocation *take_own(
 	struct memory_state *s, void *context, uint32_t device, size_t size)
 {
 	void *thread = (void *)raw_read_fs();
-	struct mmu_allocation *a;
+	struct devmem_allocation *a;
 
 	for (struct memory_order *o = s->orders; o; o = o->next) {
 		if (!o->event || o->stream != thread || o->context != context ||
@@ -317,7 +317,7 @@ static struct mmu_allocation *take_own(
 }
 
 /* Memory that was freed earlier in the order of @stream. */
-static struct mmu_allocation *take_freed(
+static struct devmem_allocation *take_freed(
 	struct memory_state *s, void *stream, void *context, uint32_t device, size_t size)
 {
 	struct memory_order *o;
@@ -334,7 +334,7 @@ static struct mmu_allocation *take_freed(
 static int allocate_in_pool(struct memory_state *s, struct memory_pool *pool, void *stream,
 	void *context, size_t size, uint64_t *address)
 {
-	struct mmu_allocation *a;
+	struct devmem_allocation *a;
 	int r = 0;
 
 	if (pool->largest && pool->held + size > pool->largest)
@@ -343,7 +343,7 @@ static int allocate_in_pool(struct memory_state *s, struct memory_pool *pool, vo
 	if (a) {
 		if (a->pool)
 			memory_leave_pool(s, a);
-		mmu_revive(&s->mmu, a, size);
+		devmem_revive(&s->devmem, a, size);
 	} else {
 		if (s->pending)
 			memory_collect(s, 0);
@@ -424,7 +424,7 @@ int body_cuMemAllocFromPoolAsync(uint64_t *address, size_t size, void *pool, voi
 /* ---- freeing ---- */
 
 /* The thread's own stream cannot be named later on, by another thread: mark where it is. */
-static int put_marked(struct memory_state *s, struct mmu_allocation *a, void *context)
+static int put_marked(struct memory_state *s, struct devmem_allocation *a, void *context)
 {
 	struct memory_order *o = make_order(s, STREAM_PER_THREAD, context, a->device);
 	int r = o ? mark_order(o) : CUDA_ERROR_OUT_OF_MEMORY;
@@ -439,7 +439,7 @@ static int put_marked(struct memory_state *s, struct mmu_allocation *a, void *co
 }
 
 static int put_pending(
-	struct memory_state *s, struct mmu_allocation *a, void *stream, void *context)
+	struct memory_state *s, struct devmem_allocation *a, void *stream, void *context)
 {
 	struct memory_order *o;
 
@@ -458,13 +458,13 @@ static int put_pending(
 static int free_ours(uint64_t address, void *stream, void *context, int *r)
 {
 	struct memory_state *s = memory_lock(0);
-	struct mmu_allocation *a = s ? memory_claim(s, address) : NULL;
+	struct devmem_allocation *a = s ? memory_claim(s, address) : NULL;
 
 	*r = 0;
 	if (a) {
 		*r = put_pending(s, a, name_of(stream), context);
 		if (*r)
-			a->state = MMU_LIVE;
+			a->state = DEVMEM_LIVE;
 		else if (a->pool)
 			memory_unaccount(a);
 	}
@@ -480,7 +480,7 @@ int body_cuMemFreeAsync(uint64_t address, void *stream)
 
 	if (!address)
 		return 0;
-	if (mmu_part(address) >= MMU_DEVICES) {
+	if (devmem_part(address) >= DEVMEM_DEVICES) {
 		r = import_close(address, 1);
 		return r == CUDA_ERROR_NOT_FOUND ? real_cuMemFreeAsync(address, stream) : r;
 	}

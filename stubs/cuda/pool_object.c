@@ -38,7 +38,7 @@ static struct memory_pool *make_pool(struct memory_state *s, uint32_t device)
 
 static int pool_default(struct memory_state *s, uint32_t device, struct memory_pool **pool)
 {
-	if (device >= CUDA_STATE->device_count || device >= MMU_DEVICES)
+	if (device >= CUDA_STATE->device_count || device >= DEVMEM_DEVICES)
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!s->default_pools[device])
 		s->default_pools[device] = make_pool(s, device);
@@ -48,7 +48,7 @@ static int pool_default(struct memory_state *s, uint32_t device, struct memory_p
 
 int pool_current(struct memory_state *s, uint32_t device, struct memory_pool **pool)
 {
-	if (device < MMU_DEVICES && s->current_pools[device]) {
+	if (device < DEVMEM_DEVICES && s->current_pools[device]) {
 		*pool = s->current_pools[device];
 		return 0;
 	}
@@ -155,8 +155,8 @@ int body_cuMemPoolCreate(void **pool, const struct pool_properties *properties)
 		return CUDA_ERROR_UNKNOWN;
 	p = make_pool(s, properties->location.id);
 	if (p) {
-		p->largest =
-			(properties->largest + MMU_GRANULE * 16 - 1) & ~(MMU_GRANULE * 16 - 1);
+		p->largest = (properties->largest + DEVMEM_GRANULE * 16 - 1) &
+			     ~(DEVMEM_GRANULE * 16 - 1);
 		p->handle_types = properties->handle_types;
 	}
 	memory_unlock(s);
@@ -207,8 +207,8 @@ int body_cuMemPoolTrimTo(void *pool, size_t keep)
 	if (!s)
 		return CUDA_ERROR_INVALID_VALUE;
 	memory_collect(s, 0);
-	if (s->mmu.devices[p->device].ready)
-		mmu_trim(&s->mmu, &memory_driver, p->device);
+	if (s->devmem.devices[p->device].ready)
+		devmem_trim(&s->devmem, &memory_driver, p->device);
 	memory_unlock(s);
 	return 0;
 }
@@ -217,7 +217,7 @@ int body_cuMemPoolTrimTo(void *pool, size_t keep)
 
 static uint64_t whole_granules(uint64_t bytes)
 {
-	return (bytes + MMU_GRANULE - 1) & ~(MMU_GRANULE - 1);
+	return (bytes + DEVMEM_GRANULE - 1) & ~(DEVMEM_GRANULE - 1);
 }
 
 static int get_attribute(const struct memory_pool *p, int attribute, void *value)
@@ -304,7 +304,7 @@ int body_cuMemPoolSetAccess(void *pool, const struct memory_access *map, size_t 
 
 	if (!s)
 		return CUDA_ERROR_INVALID_VALUE;
-	peers = s->mmu.devices[p->device].peers;
+	peers = s->devmem.devices[p->device].peers;
 	for (size_t i = 0; i < count && !r; i++) {
 		if (map[i].location_type != LOCATION_DEVICE ||
 			map[i].location >= CUDA_STATE->device_count ||
@@ -314,7 +314,7 @@ int body_cuMemPoolSetAccess(void *pool, const struct memory_access *map, size_t 
 			peers |= 1u << map[i].location;
 	}
 	if (!r)
-		r = mmu_set_peers(&s->mmu, &memory_driver, p->device, peers);
+		r = devmem_set_peers(&s->devmem, &memory_driver, p->device, peers);
 	memory_unlock(s);
 	return r;
 }
@@ -332,7 +332,7 @@ int body_cuMemPoolGetAccess(uint32_t *flags, void *pool, const struct location *
 	if (location->id >= CUDA_STATE->device_count)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else if (location->id == p->device ||
-		 s->mmu.devices[p->device].peers >> location->id & 1)
+		 s->devmem.devices[p->device].peers >> location->id & 1)
 		*flags = READ_WRITE;
 	else
 		*flags = ACCESS_NONE;

@@ -125,9 +125,9 @@ uint32_t share_device(const struct share_reply *reply)
 {
 	uint32_t i = 0;
 
-	while (i < CUDA_STATE->device_count && i < MMU_DEVICES &&
+	while (i < CUDA_STATE->device_count && i < DEVMEM_DEVICES &&
 		__builtin_memcmp(
 			CUDA_STATE->devices[i].uuid, reply->device, sizeof(reply->device)))
 		i++;
-	return i < CUDA_STATE->device_count ? i : MMU_DEVICES;
+	return i < CUDA_STATE->device_count ? i : DEVMEM_DEVICES;
 }

@@ -27,7 +27,7 @@ STUB_HIDDEN int share_ask(
 /* Piece @index of it as a handle of the driver's in this process. */
 STUB_HIDDEN int share_import(const char *name, const struct share_handle *handle,
 	uint32_t index, struct share_reply *reply, uint64_t *real);
-/* Number of the device that a reply is about; MMU_DEVICES: this process does not see it. */
+/* Number of the device that a reply is about; DEVMEM_DEVICES: this process does not see it. */
 STUB_HIDDEN uint32_t share_device(const struct share_reply *reply);
 
 /* ---- imports.c ---- */

@@ -38,6 +38,6 @@ STUB_HIDDEN int snapshot_create(uint64_t *handle, size_t size,
 
 	do
 		r = real_cuMemCreate(handle, size, properties, flags);
-	while (r == MMU_NO_MEMORY && snapshot_wait());
+	while (r == DEVMEM_NO_MEMORY && snapshot_wait());
 	return r;
 }

@@ -11,10 +11,10 @@
 
 /* ---- addresses ---- */
 
-/* A free range in MMU_RESERVED, the lowest; 0: none. */
+/* A free range in DEVMEM_RESERVED, the lowest; 0: none. */
 static uint64_t choose_range(const struct memory_state *s, uint64_t size, uint64_t align)
 {
-	uint64_t at = (MMU_RESERVED + align - 1) & ~(align - 1);
+	uint64_t at = (DEVMEM_RESERVED + align - 1) & ~(align - 1);
 
 	for (const struct memory_reservation *r = s->reservations; r; r = r->next) {
 		if (r->address + r->taken <= at)
@@ -23,7 +23,7 @@ static uint64_t choose_range(const struct memory_state *s, uint64_t size, uint64
 			break;
 		at = (r->address + r->taken + align - 1) & ~(align - 1);
 	}
-	return at + size > MMU_RESERVED + MMU_RESERVED_SIZE || at + size < at ? 0 : at;
+	return at + size > DEVMEM_RESERVED + DEVMEM_RESERVED_SIZE || at + size < at ? 0 : at;
 }
 
 static void insert_reservation(struct memory_state *s, struct memory_reservation *r)
@@ -39,9 +39,9 @@ static void insert_reservation(struct memory_state *s, struct memory_reservation
 /* Large ranges begin at large powers of two, which the driver grants most readily. */
 static uint64_t range_alignment(uint64_t size, uint64_t align)
 {
-	uint64_t power = MMU_GRANULE;
+	uint64_t power = DEVMEM_GRANULE;
 
-	while (power < size && power < MMU_DEVICE_SIZE)
+	while (power < size && power < DEVMEM_DEVICE_SIZE)
 		power *= 2;
 	return align > power ? align : power;
 }
@@ -104,7 +104,7 @@ static int reserve_range(struct memory_state *s, uint64_t *address, size_t size,
 {
 	struct memory_reservation *record = MEMORY_RECORD(s->spare_reservations);
 	size_t taken =
-		size % MMU_GRANULE ? size : (size + MEMORY_STEP - 1) & ~(MEMORY_STEP - 1);
+		size % DEVMEM_GRANULE ? size : (size + MEMORY_STEP - 1) & ~(MEMORY_STEP - 1);
 	int r;
 
 	if (!record)
@@ -269,10 +269,10 @@ int body_cuMemCreate(uint64_t *handle, size_t size, const struct memory_properti
 		return CUDA_ERROR_INVALID_VALUE;
 	r = real_cuMemCreate(&real, size, properties, flags);
 	/* What is kept for later allocations goes first. */
-	if (r == MMU_NO_MEMORY && properties->location < MMU_DEVICES) {
+	if (r == DEVMEM_NO_MEMORY && properties->location < DEVMEM_DEVICES) {
 		s = memory_lock(0);
-		if (s && s->mmu.devices[properties->location].ready)
-			mmu_trim(&s->mmu, &memory_driver, properties->location);
+		if (s && s->devmem.devices[properties->location].ready)
+			devmem_trim(&s->devmem, &memory_driver, properties->location);
 		if (s)
 			memory_unlock(s);
 		r = snapshot_create(&real, size, properties, flags);
@@ -333,7 +333,8 @@ static int import_shared(uint64_t *handle, const struct share_handle *from)
 	if (r)
 		return r;
 	raw_copy(&properties, reply.properties, sizeof(properties));
-	if (properties.location_type == LOCATION_DEVICE && share_device(&reply) < MMU_DEVICES)
+	if (properties.location_type == LOCATION_DEVICE &&
+		share_device(&reply) < DEVMEM_DEVICES)
 		properties.location = share_device(&reply);
 	r = keep_physical(handle, real, reply.size, reply.created, &properties);
 	if (!r)

@@ -71,7 +71,7 @@ SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
 # The stub inside a static program: what a program without a dynamic loader has is a libc, and
 # that is all the crossing asks for. Compiled once for each libc.
 SPLIT_STATIC_OBJ := $(patsubst %,%.o,$(basename $(wildcard stubs/crossing/*.c stubs/crossing/*.S \
-	stubs/cuda/*.c stubs/cuda/*.S mmu/*.c) \
+	stubs/cuda/*.c stubs/cuda/*.S devmem/*.c) \
 	stubs/procs.c shared/cuda/calls.c shared/cuda/memory_driver.c \
 	$(addprefix bringup/,clone.S elf_map.c insn.c site.c start.c))) \
 	$(addprefix gen/cuda.,entries.o procs.o info.o)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mmu/mmu.h"
+#include "devmem/devmem.h"
 #include "t/unit/tap.h"
 
 #define CALLS 60000
@@ -23,23 +23,23 @@ static const char *misuse;
 
 static uint32_t index_of(uint64_t address)
 {
-	uint64_t i = (address - GPU_WINDOW) / MMU_GRANULE;
+	uint64_t i = (address - GPU_WINDOW) / DEVMEM_GRANULE;
 
-	if (address % MMU_GRANULE || i >= SPAN)
+	if (address % DEVMEM_GRANULE || i >= SPAN)
 		misuse = "an address out of range";
 	return i % SPAN;
 }
 
 static int reserve(uint64_t address, uint64_t size)
 {
-	return address != GPU_WINDOW || size != MMU_DEVICE_SIZE;
+	return address != GPU_WINDOW || size != DEVMEM_DEVICE_SIZE;
 }
 
 static int create(uint64_t *handle, uint32_t device, uint64_t size)
 {
 	calls++;
 	if (made + size > limit)
-		return MMU_NO_MEMORY;
+		return DEVMEM_NO_MEMORY;
 	made += size;
 	*handle = ++handles;
 	handle_size[handles] = size;
@@ -50,8 +50,8 @@ static int map(uint64_t address, uint64_t size, uint64_t handle)
 {
 	if (!handle || handle_size[handle] != size)
 		misuse = "a mapping of another size than its memory";
-	for (uint64_t i = 0; i < size / MMU_GRANULE; i++) {
-		uint32_t at = index_of(address + i * MMU_GRANULE);
+	for (uint64_t i = 0; i < size / DEVMEM_GRANULE; i++) {
+		uint32_t at = index_of(address + i * DEVMEM_GRANULE);
 
 		if (mapped[at].handle)
 			misuse = "mapped twice";
@@ -63,8 +63,8 @@ static int map(uint64_t address, uint64_t size, uint64_t handle)
 
 static int set_access(uint64_t address, uint64_t size, uint32_t device, uint32_t peers)
 {
-	for (uint64_t i = 0; i < size / MMU_GRANULE; i++) {
-		uint32_t at = index_of(address + i * MMU_GRANULE);
+	for (uint64_t i = 0; i < size / DEVMEM_GRANULE; i++) {
+		uint32_t at = index_of(address + i * DEVMEM_GRANULE);
 
 		if (!mapped[at].handle)
 			misuse = "access to what is not mapped";
@@ -84,8 +84,8 @@ static int unmap(uint64_t address, uint64_t size)
 
 	if (!handle || handle_size[handle] != size)
 		misuse = "unmapped otherwise than mapped";
-	for (uint64_t i = 0; i < size / MMU_GRANULE; i++)
-		mapped[index_of(address + i * MMU_GRANULE)].handle = 0;
+	for (uint64_t i = 0; i < size / DEVMEM_GRANULE; i++)
+		mapped[index_of(address + i * DEVMEM_GRANULE)].handle = 0;
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static void free_memory(void)
 		free(pieces[--piece_count]);
 }
 
-static const struct mmu_driver driver = {.reserve = reserve,
+static const struct devmem_driver driver = {.reserve = reserve,
 	.create = create,
 	.map = map,
 	.access = set_access,
@@ -129,27 +129,27 @@ static void fresh_driver(uint64_t bytes)
 	limit = bytes;
 }
 
-static struct mmu *fresh(uint64_t bytes)
+static struct devmem *fresh(uint64_t bytes)
 {
-	struct mmu *m;
+	struct devmem *m;
 
 	free_memory();
 	m = memory(sizeof(*m));
 	fresh_driver(bytes);
 	misuse = NULL;
-	mmu_open(m, &driver, 0, bytes / 16);
+	devmem_open(m, &driver, 0, bytes / 16);
 	return m;
 }
 
 /* ---- the model: allocations in no order, checked against each other ---- */
 
-static struct mmu_allocation *live[MANY];
+static struct devmem_allocation *live[MANY];
 static uint32_t count;
 
-static int accessible(const struct mmu_allocation *a)
+static int accessible(const struct devmem_allocation *a)
 {
-	for (uint64_t at = a->address & ~(MMU_GRANULE - 1); at < a->address + a->size;
-		at += MMU_GRANULE)
+	for (uint64_t at = a->address & ~(DEVMEM_GRANULE - 1); at < a->address + a->size;
+		at += DEVMEM_GRANULE)
 		if (!mapped[index_of(at)].handle || !mapped[index_of(at)].accessible)
 			return 0;
 	return 1;
@@ -157,27 +157,27 @@ static int accessible(const struct mmu_allocation *a)
 
 static int compare(const void *a, const void *b)
 {
-	uint64_t x = (*(struct mmu_allocation *const *)a)->address;
-	uint64_t y = (*(struct mmu_allocation *const *)b)->address;
+	uint64_t x = (*(struct devmem_allocation *const *)a)->address;
+	uint64_t y = (*(struct devmem_allocation *const *)b)->address;
 
 	return x < y ? -1 : x > y;
 }
 
-static int sound(struct mmu *m)
+static int sound(struct devmem *m)
 {
-	static struct mmu_allocation *sorted[MANY];
+	static struct devmem_allocation *sorted[MANY];
 
 	memcpy(sorted, live, count * sizeof(*live));
 	qsort(sorted, count, sizeof(*sorted), compare);
 	for (uint32_t i = 0; i < count; i++) {
-		struct mmu_allocation *a = sorted[i];
+		struct devmem_allocation *a = sorted[i];
 
 		if (i && sorted[i - 1]->address + sorted[i - 1]->size > a->address)
 			return 0;
-		if (a->address % MMU_UNIT || !accessible(a) || mmu_room(a) < a->size ||
-			mmu_find(m, a->address) != a ||
-			mmu_find(m, a->address + a->size - 1) != a ||
-			mmu_find(m, a->address + a->size) == a)
+		if (a->address % DEVMEM_UNIT || !accessible(a) || devmem_room(a) < a->size ||
+			devmem_find(m, a->address) != a ||
+			devmem_find(m, a->address + a->size - 1) != a ||
+			devmem_find(m, a->address + a->size) == a)
 			return 0;
 	}
 	return 1;
@@ -187,20 +187,20 @@ static uint64_t any_size(void)
 {
 	uint64_t size = 1 + ((uint64_t)rand() * rand()) % (1ul << (1 + rand() % 25));
 
-	return rand() % 4 ? size : MMU_UNIT << rand() % 16;
+	return rand() % 4 ? size : DEVMEM_UNIT << rand() % 16;
 }
 
 static uint64_t fingerprint;
 
 /* @calls random calls; how many allocations failed. */
-static int churn(struct mmu *m, unsigned seed, int n, uint32_t most)
+static int churn(struct devmem *m, unsigned seed, int n, uint32_t most)
 {
 	int failed = 0;
 
 	srand(seed);
 	while (n--) {
 		if (count < most && rand() % 100 < 55) {
-			int r = mmu_alloc(m, &driver, 0, any_size(), &live[count]);
+			int r = devmem_alloc(m, &driver, 0, any_size(), &live[count]);
 
 			failed += r != 0;
 			fingerprint = fingerprint * 31 + (r ? 1 : live[count]->address);
@@ -208,40 +208,41 @@ static int churn(struct mmu *m, unsigned seed, int n, uint32_t most)
 		} else if (count) {
 			uint32_t i = rand() % count;
 
-			mmu_free(m, &driver, live[i]);
+			devmem_free(m, &driver, live[i]);
 			live[i] = live[--count];
 		}
 	}
 	return failed;
 }
 
-static void free_all(struct mmu *m)
+static void free_all(struct devmem *m)
 {
 	while (count)
-		mmu_free(m, &driver, live[--count]);
+		devmem_free(m, &driver, live[--count]);
 }
 
 static void test_classes(void)
 {
 	int good = 1, waste = 0;
-	struct mmu_allocation a = {0};
+	struct devmem_allocation a = {0};
 
-	for (uint64_t size = 1; size <= MMU_SMALL; size += 509) {
-		a.class = mmu_class(size);
-		good &= a.class < MMU_CLASSES && mmu_room(&a) >= size;
-		good &= mmu_class(mmu_room(&a)) == a.class;
-		waste += mmu_room(&a) > size + MMU_UNIT && mmu_room(&a) > size + size / 2;
+	for (uint64_t size = 1; size <= DEVMEM_SMALL; size += 509) {
+		a.class = devmem_class(size);
+		good &= a.class < DEVMEM_CLASSES && devmem_room(&a) >= size;
+		good &= devmem_class(devmem_room(&a)) == a.class;
+		waste += devmem_room(&a) > size + DEVMEM_UNIT &&
+			 devmem_room(&a) > size + size / 2;
 	}
 	ok(good, "every small size has a class, and its objects are of that class");
 	ok(!waste, "nothing gets half as much again as it asked for");
-	ok(mmu_granules(MMU_SMALL) == 0 && mmu_granules(MMU_SMALL + 1) == 1 &&
-			mmu_granules(MMU_GRANULE + 1) == 2,
+	ok(devmem_granules(DEVMEM_SMALL) == 0 && devmem_granules(DEVMEM_SMALL + 1) == 1 &&
+			devmem_granules(DEVMEM_GRANULE + 1) == 2,
 		"larger ones get whole granules");
 }
 
 static void test_random(void)
 {
-	struct mmu *m = fresh(8ul << 30);
+	struct devmem *m = fresh(8ul << 30);
 	uint64_t first;
 	int good = 1, failed = 0;
 
@@ -254,7 +255,7 @@ static void test_random(void)
 	ok(!misuse, "the driver is asked for nothing wrong (%s)", misuse ? misuse : "");
 	first = fingerprint;
 	free_all(m);
-	mmu_trim(m, &driver, 0);
+	devmem_trim(m, &driver, 0);
 	ok(!made, "when all is freed, all goes back to the driver");
 
 	fingerprint = 0;
@@ -267,75 +268,76 @@ static void test_random(void)
 
 static void test_full(void)
 {
-	struct mmu *m = fresh(96 * MMU_GRANULE);
-	struct mmu_allocation *all, *rest;
+	struct devmem *m = fresh(96 * DEVMEM_GRANULE);
+	struct devmem_allocation *all, *rest;
 	int failed = churn(m, 1, 20000, MANY);
 
 	ok(failed > 100 && sound(m) && !misuse, "running out of memory does no harm");
 	free_all(m);
-	mmu_trim(m, &driver, 0);
-	ok(!mmu_alloc(m, &driver, 0, limit - made, &all),
+	devmem_trim(m, &driver, 0);
+	ok(!devmem_alloc(m, &driver, 0, limit - made, &all),
 		"what was freed can be had in one piece");
-	ok(mmu_alloc(m, &driver, 0, MMU_GRANULE, &rest) == MMU_NO_MEMORY,
+	ok(devmem_alloc(m, &driver, 0, DEVMEM_GRANULE, &rest) == DEVMEM_NO_MEMORY,
 		"and no more than that");
-	mmu_free(m, &driver, all);
-	ok(!mmu_alloc(m, &driver, 0, 5 * MMU_GRANULE, &all) &&
-			!mmu_alloc(m, &driver, 0, limit - made - MMU_GRANULE, &rest),
+	devmem_free(m, &driver, all);
+	ok(!devmem_alloc(m, &driver, 0, 5 * DEVMEM_GRANULE, &all) &&
+			!devmem_alloc(m, &driver, 0, limit - made - DEVMEM_GRANULE, &rest),
 		"memory that is kept is given back when it is needed elsewhere");
-	ok(mmu_alloc(m, &driver, 0, MMU_DEVICE_SIZE + 1, &all) == MMU_NO_MEMORY &&
-			mmu_alloc(m, &driver, 0, MMU_DEVICE_SIZE, &all) == MMU_NO_MEMORY,
+	ok(devmem_alloc(m, &driver, 0, DEVMEM_DEVICE_SIZE + 1, &all) == DEVMEM_NO_MEMORY &&
+			devmem_alloc(m, &driver, 0, DEVMEM_DEVICE_SIZE, &all) ==
+				DEVMEM_NO_MEMORY,
 		"more than there are addresses is refused");
 }
 
 static void test_reuse(void)
 {
-	struct mmu *m = fresh(8ul << 30);
-	struct mmu_allocation *a, *b;
+	struct devmem *m = fresh(8ul << 30);
+	struct devmem_allocation *a, *b;
 	uint64_t before, at;
 
-	mmu_alloc(m, &driver, 0, 100 << 20, &a);
+	devmem_alloc(m, &driver, 0, 100 << 20, &a);
 	at = a->address;
-	mmu_free(m, &driver, a);
-	ok(mmu_cached(m, 0) == 100 << 20, "what is freed is kept mapped");
+	devmem_free(m, &driver, a);
+	ok(devmem_cached(m, 0) == 100 << 20, "what is freed is kept mapped");
 	before = calls;
-	mmu_alloc(m, &driver, 0, 100 << 20, &a);
+	devmem_alloc(m, &driver, 0, 100 << 20, &a);
 	ok(a->address == at && calls == before, "and had again without the driver");
-	mmu_free(m, &driver, a);
-	mmu_alloc(m, &driver, 0, 2 << 20, &b);
+	devmem_free(m, &driver, a);
+	devmem_alloc(m, &driver, 0, 2 << 20, &b);
 	ok(b->address != at, "a large piece is not broken for a small one");
-	mmu_alloc(m, &driver, 0, 5ul << 30, &a);
-	mmu_free(m, &driver, a);
-	ok(mmu_cached(m, 0) <= 512 << 20, "not more is kept than others can do without");
+	devmem_alloc(m, &driver, 0, 5ul << 30, &a);
+	devmem_free(m, &driver, a);
+	ok(devmem_cached(m, 0) <= 512 << 20, "not more is kept than others can do without");
 }
 
 static void test_slab(void)
 {
-	static struct mmu_allocation *objects[MMU_GRANULE / MMU_UNIT];
-	const uint32_t n = MMU_GRANULE / MMU_UNIT;
-	struct mmu *m = fresh(1ul << 30);
+	static struct devmem_allocation *objects[DEVMEM_GRANULE / DEVMEM_UNIT];
+	const uint32_t n = DEVMEM_GRANULE / DEVMEM_UNIT;
+	struct devmem *m = fresh(1ul << 30);
 	uint64_t holes[3];
 	int good = 1;
 
 	for (uint32_t i = 0; i < n; i++)
-		good &= !mmu_alloc(m, &driver, 0, 1, &objects[i]) &&
-			objects[i]->address == GPU_WINDOW + i * MMU_UNIT;
-	ok(good && made == MMU_GRANULE, "a slab is filled to its end");
+		good &= !devmem_alloc(m, &driver, 0, 1, &objects[i]) &&
+			objects[i]->address == GPU_WINDOW + i * DEVMEM_UNIT;
+	ok(good && made == DEVMEM_GRANULE, "a slab is filled to its end");
 	for (uint32_t i = 0; i < 3; i++) {
 		holes[i] = objects[n - 1 - i * n / 3]->address;
-		mmu_free(m, &driver, objects[n - 1 - i * n / 3]);
-		ok(!mmu_find(m, holes[i]), "what was freed is not found");
+		devmem_free(m, &driver, objects[n - 1 - i * n / 3]);
+		ok(!devmem_find(m, holes[i]), "what was freed is not found");
 	}
 	for (uint32_t i = 0; i < 3; i++) {
-		mmu_alloc(m, &driver, 0, 1, &objects[0]);
+		devmem_alloc(m, &driver, 0, 1, &objects[0]);
 		ok(objects[0]->address == holes[2 - i], "holes are filled, lowest first");
 	}
-	mmu_alloc(m, &driver, 0, 1, &objects[0]);
-	ok(objects[0]->address == GPU_WINDOW + MMU_GRANULE, "and then there is another one");
+	devmem_alloc(m, &driver, 0, 1, &objects[0]);
+	ok(objects[0]->address == GPU_WINDOW + DEVMEM_GRANULE, "and then there is another one");
 }
 
 static void test_remake(void)
 {
-	struct mmu *m = fresh(8ul << 30);
+	struct devmem *m = fresh(8ul << 30);
 	uint64_t needed = 0, was;
 
 	churn(m, 7, 5000, MANY / 2);
@@ -343,15 +345,15 @@ static void test_remake(void)
 	for (uint32_t i = 0; i < count; i++)
 		needed += live[i]->size;
 	fresh_driver(8ul << 30);
-	mmu_forget(m, 0);
-	ok(mmu_needed(m, 0) >= needed && mmu_needed(m, 0) <= was,
+	devmem_forget(m, 0);
+	ok(devmem_needed(m, 0) >= needed && devmem_needed(m, 0) <= was,
 		"what nobody had is forgotten");
-	ok(!mmu_remake(m, &driver, 0) && made == mmu_needed(m, 0) && sound(m) && !misuse,
+	ok(!devmem_remake(m, &driver, 0) && made == devmem_needed(m, 0) && sound(m) && !misuse,
 		"the rest is there again, at the same addresses");
 	churn(m, 8, 5000, MANY / 2);
 	ok(sound(m) && !misuse, "and continues to work");
-	mmu_set_peers(m, &driver, 0, 6);
-	ok(mapped[index_of(live[0]->address & ~(MMU_GRANULE - 1))].accessible == 7,
+	devmem_set_peers(m, &driver, 0, 6);
+	ok(mapped[index_of(live[0]->address & ~(DEVMEM_GRANULE - 1))].accessible == 7,
 		"peers reach what is there");
 	free_all(m);
 }

@@ -1,19 +1,19 @@
 /*
  * extents.c - a sorted array of extents for each device.
  */
-#include "mmu/extents.h"
+#include "devmem/extents.h"
 
-#include "mmu/runs.h"
+#include "devmem/runs.h"
 
-static int map_one(
-	struct mmu_device *d, const struct mmu_driver *driver, uint32_t start, uint32_t count)
+static int map_one(struct devmem_device *d, const struct devmem_driver *driver, uint32_t start,
+	uint32_t count)
 {
 	uint64_t handle;
-	int r = driver->create(&handle, d->number, count * MMU_GRANULE);
+	int r = driver->create(&handle, d->number, count * DEVMEM_GRANULE);
 
 	if (r)
 		return r;
-	r = driver->map(mmu_address(d, start), count * MMU_GRANULE, handle);
+	r = driver->map(devmem_address(d, start), count * DEVMEM_GRANULE, handle);
 	if (r) {
 		driver->release(handle);
 		return r;
@@ -27,13 +27,14 @@ static int map_one(
 
 /* An error here would mean that the driver has lost track of its own memory; there is nobody to
  * tell, and the addresses are not used again before a mapping there succeeds. */
-static void unmap_one(struct mmu_device *d, const struct mmu_driver *driver, uint32_t start)
+static void unmap_one(
+	struct devmem_device *d, const struct devmem_driver *driver, uint32_t start)
 {
-	driver->unmap(mmu_address(d, start), d->granules[start].length * MMU_GRANULE);
+	driver->unmap(devmem_address(d, start), d->granules[start].length * DEVMEM_GRANULE);
 	driver->release(d->granules[start].handle);
 }
 
-int extents_map(struct mmu_device *d, const struct mmu_driver *driver, uint32_t start,
+int extents_map(struct devmem_device *d, const struct devmem_driver *driver, uint32_t start,
 	uint32_t count, uint32_t piece)
 {
 	uint32_t done = 0;
@@ -49,7 +50,7 @@ int extents_map(struct mmu_device *d, const struct mmu_driver *driver, uint32_t 
 	}
 	if (!r)
 		r = driver->access(
-			mmu_address(d, start), count * MMU_GRANULE, d->number, d->peers);
+			devmem_address(d, start), count * DEVMEM_GRANULE, d->number, d->peers);
 	if (!r)
 		return 0;
 	for (uint32_t i = start; i < start + done; i += d->granules[i].length)
@@ -57,10 +58,10 @@ int extents_map(struct mmu_device *d, const struct mmu_driver *driver, uint32_t 
 	return r;
 }
 
-void extents_release(struct mmu_device *d, const struct mmu_driver *driver, uint32_t run)
+void extents_release(struct devmem_device *d, const struct devmem_driver *driver, uint32_t run)
 {
 	uint32_t end = run + d->granules[run].run, at = run, next;
-	const struct mmu_granule *g = d->granules;
+	const struct devmem_granule *g = d->granules;
 
 	/* The run may begin in the middle of an extent whose first granules are in use. */
 	if (g[at].extent != at)
@@ -71,12 +72,12 @@ void extents_release(struct mmu_device *d, const struct mmu_driver *driver, uint
 			unmap_one(d, driver, at);
 		runs_take(d, run, at, next - at);
 		d->free -= next - at;
-		runs_give(d, MMU_UNMAPPED, at, next - at);
+		runs_give(d, DEVMEM_UNMAPPED, at, next - at);
 		run = next;
 	}
 }
 
-int extents_spare(const struct mmu_device *d, uint32_t run, uint32_t count)
+int extents_spare(const struct devmem_device *d, uint32_t run, uint32_t count)
 {
 	uint32_t end = run + d->granules[run].run, first = d->granules[run + count - 1].extent;
 	uint32_t length = d->granules[first].length, rest = first + length - (run + count);

@@ -3,7 +3,7 @@
  * into the bin that the length belongs to and the next bin that is not empty. A run's length
  * stands at both of its ends, so neighbours are found without searching.
  */
-#include "mmu/runs.h"
+#include "devmem/runs.h"
 
 /* Runs of the bin itself that are looked at: some are too short, or do not fit otherwise. */
 #define LOOKS 32
@@ -15,38 +15,38 @@ static uint32_t bin_of(uint32_t count)
 	return log < 2 ? count - 1 : (log - 1) * 4 + (count >> (log - 2) & 3);
 }
 
-static void link_run(struct mmu_device *d, uint32_t state, uint32_t start, uint32_t count)
+static void link_run(struct devmem_device *d, uint32_t state, uint32_t start, uint32_t count)
 {
-	struct mmu_granule *g = &d->granules[start];
+	struct devmem_granule *g = &d->granules[start];
 	uint32_t bin = bin_of(count), *head = &d->bins[state][bin];
 
 	g->state = d->granules[start + count - 1].state = state;
 	g->run = d->granules[start + count - 1].run = count;
-	g->previous = MMU_NONE;
+	g->previous = DEVMEM_NONE;
 	g->next = *head;
-	if (*head != MMU_NONE)
+	if (*head != DEVMEM_NONE)
 		d->granules[*head].previous = start;
 	*head = start;
 	d->filled[state][bin / 64] |= 1ul << bin % 64;
 }
 
-static void unlink_run(struct mmu_device *d, uint32_t start)
+static void unlink_run(struct devmem_device *d, uint32_t start)
 {
-	struct mmu_granule *g = &d->granules[start];
+	struct devmem_granule *g = &d->granules[start];
 	uint32_t bin = bin_of(g->run);
 
-	if (g->next != MMU_NONE)
+	if (g->next != DEVMEM_NONE)
 		d->granules[g->next].previous = g->previous;
-	if (g->previous != MMU_NONE) {
+	if (g->previous != DEVMEM_NONE) {
 		d->granules[g->previous].next = g->next;
 		return;
 	}
 	d->bins[g->state][bin] = g->next;
-	if (g->next == MMU_NONE)
+	if (g->next == DEVMEM_NONE)
 		d->filled[g->state][bin / 64] &= ~(1ul << bin % 64);
 }
 
-uint32_t runs_give(struct mmu_device *d, uint32_t state, uint32_t start, uint32_t count)
+uint32_t runs_give(struct devmem_device *d, uint32_t state, uint32_t start, uint32_t count)
 {
 	uint32_t end = start + count;
 
@@ -57,7 +57,7 @@ uint32_t runs_give(struct mmu_device *d, uint32_t state, uint32_t start, uint32_
 		start -= d->granules[start - 1].run;
 		unlink_run(d, start);
 	}
-	if (end < MMU_GRANULES && d->granules[end].state == state) {
+	if (end < DEVMEM_GRANULES && d->granules[end].state == state) {
 		uint32_t more = d->granules[end].run;
 
 		unlink_run(d, end);
@@ -67,7 +67,7 @@ uint32_t runs_give(struct mmu_device *d, uint32_t state, uint32_t start, uint32_
 	return start;
 }
 
-void runs_take(struct mmu_device *d, uint32_t run, uint32_t start, uint32_t count)
+void runs_take(struct devmem_device *d, uint32_t run, uint32_t start, uint32_t count)
 {
 	uint32_t state = d->granules[run].state, end = run + d->granules[run].run;
 
@@ -78,30 +78,30 @@ void runs_take(struct mmu_device *d, uint32_t run, uint32_t start, uint32_t coun
 		link_run(d, state, start + count, end - start - count);
 }
 
-static uint32_t next_filled(const struct mmu_device *d, uint32_t state, uint32_t bin)
+static uint32_t next_filled(const struct devmem_device *d, uint32_t state, uint32_t bin)
 {
-	for (; bin < MMU_BINS; bin = (bin | 63) + 1) {
+	for (; bin < DEVMEM_BINS; bin = (bin | 63) + 1) {
 		uint64_t word = d->filled[state][bin / 64] >> bin % 64;
 
 		if (word)
 			return bin + __builtin_ctzl(word);
 	}
-	return MMU_BINS;
+	return DEVMEM_BINS;
 }
 
-uint32_t runs_find(const struct mmu_device *d, uint32_t state, uint32_t count,
-	int (*fits)(const struct mmu_device *d, uint32_t run, uint32_t count))
+uint32_t runs_find(const struct devmem_device *d, uint32_t state, uint32_t count,
+	int (*fits)(const struct devmem_device *d, uint32_t run, uint32_t count))
 {
 	uint32_t bin = next_filled(d, state, bin_of(count));
 
-	for (; bin < MMU_BINS; bin = next_filled(d, state, bin + 1)) {
+	for (; bin < DEVMEM_BINS; bin = next_filled(d, state, bin + 1)) {
 		uint32_t at = d->bins[state][bin];
 
-		for (uint32_t i = 0; at != MMU_NONE && i < LOOKS; i++) {
+		for (uint32_t i = 0; at != DEVMEM_NONE && i < LOOKS; i++) {
 			if (d->granules[at].run >= count && fits(d, at, count))
 				return at;
 			at = d->granules[at].next;
 		}
 	}
-	return MMU_NONE;
+	return DEVMEM_NONE;
 }

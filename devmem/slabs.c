@@ -3,7 +3,7 @@
  * in a list; of slabs that become empty one is kept, so that a program which allocates and
  * frees one object again and again does not pay for a granule each time.
  */
-#include "mmu/slabs.h"
+#include "devmem/slabs.h"
 
 /* Up to 4 KiB in units; then eight classes to a doubling; from 128 KiB on as many as a granule
  * can be divided into equal parts. */
@@ -11,14 +11,14 @@
 #define STEPPED (FINE + 5 * 8) /* 4 KiB to 128 KiB */
 #define PARTS   15u            /* 2 MiB / 16 is the last that is stepped */
 
-uint32_t mmu_class(uint64_t size)
+uint32_t devmem_class(uint64_t size)
 {
-	uint32_t units = (size + MMU_UNIT - 1) / MMU_UNIT, log;
+	uint32_t units = (size + DEVMEM_UNIT - 1) / DEVMEM_UNIT, log;
 
 	if (units <= FINE)
 		return units - 1;
 	if (units > 256)
-		return STEPPED + PARTS - (uint32_t)(MMU_GRANULE / (units * MMU_UNIT));
+		return STEPPED + PARTS - (uint32_t)(DEVMEM_GRANULE / (units * DEVMEM_UNIT));
 	log = 31 - __builtin_clz(units - 1);
 	return FINE + (log - 3) * 8 + ((units - 1) >> (log - 3) & 7);
 }
@@ -28,16 +28,16 @@ uint32_t slabs_object_size(uint32_t class)
 	uint32_t step;
 
 	if (class < FINE)
-		return (class + 1) * MMU_UNIT;
+		return (class + 1) * DEVMEM_UNIT;
 	if (class >= STEPPED)
-		return MMU_GRANULE / (STEPPED + PARTS - class) / MMU_UNIT * MMU_UNIT;
+		return DEVMEM_GRANULE / (STEPPED + PARTS - class) / DEVMEM_UNIT * DEVMEM_UNIT;
 	step = class - FINE;
-	return ((8 + step % 8 + 1) << step / 8) * MMU_UNIT;
+	return ((8 + step % 8 + 1) << step / 8) * DEVMEM_UNIT;
 }
 
-static void link_slab(struct mmu_device *d, struct mmu_slab *s)
+static void link_slab(struct devmem_device *d, struct devmem_slab *s)
 {
-	struct mmu_slab **head = &d->slabs[s->class];
+	struct devmem_slab **head = &d->slabs[s->class];
 
 	s->previous = NULL;
 	s->next = *head;
@@ -47,7 +47,7 @@ static void link_slab(struct mmu_device *d, struct mmu_slab *s)
 	s->listed = 1;
 }
 
-static void unlink_slab(struct mmu_device *d, struct mmu_slab *s)
+static void unlink_slab(struct devmem_device *d, struct devmem_slab *s)
 {
 	if (s->next)
 		s->next->previous = s->previous;
@@ -58,15 +58,16 @@ static void unlink_slab(struct mmu_device *d, struct mmu_slab *s)
 	s->listed = 0;
 }
 
-static uint32_t bitmap_words(const struct mmu_slab *s)
+static uint32_t bitmap_words(const struct devmem_slab *s)
 {
 	return (s->count + 63) / 64;
 }
 
-static struct mmu_slab *make_slab(const struct mmu_driver *driver, uint32_t class)
+static struct devmem_slab *make_slab(const struct devmem_driver *driver, uint32_t class)
 {
-	uint32_t size = slabs_object_size(class), count = MMU_GRANULE / size;
-	struct mmu_slab *s = driver->memory(sizeof(*s) + (count + 63) / 64 * 8 + count * 8ul);
+	uint32_t size = slabs_object_size(class), count = DEVMEM_GRANULE / size;
+	struct devmem_slab *s =
+		driver->memory(sizeof(*s) + (count + 63) / 64 * 8 + count * 8ul);
 
 	if (!s)
 		return NULL;
@@ -74,22 +75,22 @@ static struct mmu_slab *make_slab(const struct mmu_driver *driver, uint32_t clas
 	s->object_size = size;
 	s->count = count;
 	s->bitmap = (uint64_t *)(s + 1);
-	s->objects = (struct mmu_allocation **)(s->bitmap + bitmap_words(s));
+	s->objects = (struct devmem_allocation **)(s->bitmap + bitmap_words(s));
 	return s;
 }
 
-int slabs_add(struct mmu *m, const struct mmu_driver *driver, struct mmu_device *d,
+int slabs_add(struct devmem *m, const struct devmem_driver *driver, struct devmem_device *d,
 	uint32_t granule, uint32_t class)
 {
-	struct mmu_slab *s = m->spare_slabs[class];
+	struct devmem_slab *s = m->spare_slabs[class];
 
 	if (s)
 		m->spare_slabs[class] = s->next;
 	else
 		s = make_slab(driver, class);
 	if (!s)
-		return MMU_NO_MEMORY;
-	s->address = mmu_address(d, granule);
+		return DEVMEM_NO_MEMORY;
+	s->address = devmem_address(d, granule);
 	s->hint = 0;
 	d->granules[granule].slab = s;
 	link_slab(d, s);
@@ -97,9 +98,9 @@ int slabs_add(struct mmu *m, const struct mmu_driver *driver, struct mmu_device 
 	return 0;
 }
 
-int slabs_take(struct mmu_device *d, struct mmu_allocation *a)
+int slabs_take(struct devmem_device *d, struct devmem_allocation *a)
 {
-	struct mmu_slab *s = d->slabs[a->class];
+	struct devmem_slab *s = d->slabs[a->class];
 	uint32_t i, bit;
 
 	if (!s)
@@ -118,15 +119,15 @@ int slabs_take(struct mmu_device *d, struct mmu_allocation *a)
 	return 1;
 }
 
-static uint32_t index_of(const struct mmu_slab *s, uint64_t address)
+static uint32_t index_of(const struct devmem_slab *s, uint64_t address)
 {
 	return (uint32_t)(address - s->address) / s->object_size;
 }
 
 /* An empty slab is none any more. Returns its granule. */
-static uint32_t retire_slab(struct mmu *m, struct mmu_device *d, struct mmu_slab *s)
+static uint32_t retire_slab(struct devmem *m, struct devmem_device *d, struct devmem_slab *s)
 {
-	uint32_t granule = (s->address - mmu_device_base(d->number)) / MMU_GRANULE;
+	uint32_t granule = (s->address - devmem_device_base(d->number)) / DEVMEM_GRANULE;
 
 	unlink_slab(d, s);
 	d->empty--;
@@ -136,19 +137,19 @@ static uint32_t retire_slab(struct mmu *m, struct mmu_device *d, struct mmu_slab
 	return granule;
 }
 
-uint32_t slabs_give_empty(struct mmu *m, struct mmu_device *d)
+uint32_t slabs_give_empty(struct devmem *m, struct devmem_device *d)
 {
-	for (uint32_t class = 0; class < MMU_CLASSES; class ++)
-		for (struct mmu_slab *s = d->slabs[class]; s; s = s->next)
+	for (uint32_t class = 0; class < DEVMEM_CLASSES; class ++)
+		for (struct devmem_slab *s = d->slabs[class]; s; s = s->next)
 			if (!s->used)
 				return retire_slab(m, d, s);
-	return MMU_NONE;
+	return DEVMEM_NONE;
 }
 
-uint32_t slabs_give(struct mmu *m, struct mmu_device *d, struct mmu_allocation *a)
+uint32_t slabs_give(struct devmem *m, struct devmem_device *d, struct devmem_allocation *a)
 {
-	uint32_t granule = (a->address - mmu_device_base(d->number)) / MMU_GRANULE;
-	struct mmu_slab *s = d->granules[granule].slab;
+	uint32_t granule = (a->address - devmem_device_base(d->number)) / DEVMEM_GRANULE;
+	struct devmem_slab *s = d->granules[granule].slab;
 	uint32_t bit = index_of(s, a->address);
 
 	s->bitmap[bit / 64] &= ~(1ul << bit % 64);
@@ -158,14 +159,14 @@ uint32_t slabs_give(struct mmu *m, struct mmu_device *d, struct mmu_allocation *
 	if (!s->listed)
 		link_slab(d, s);
 	if (--s->used)
-		return MMU_NONE;
+		return DEVMEM_NONE;
 	d->empty++;
 	if (!s->next && !s->previous)
-		return MMU_NONE;
+		return DEVMEM_NONE;
 	return retire_slab(m, d, s);
 }
 
-struct mmu_allocation *slabs_find(const struct mmu_slab *s, uint64_t address)
+struct devmem_allocation *slabs_find(const struct devmem_slab *s, uint64_t address)
 {
 	uint32_t i = index_of(s, address);
 
