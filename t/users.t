@@ -15,7 +15,7 @@ run_dir=/run/user/$user
 trap 'rm -rf "$taken" "/tmp/trecr-$other" "$run_dir"; cd /; rm -rf "$scratch"' EXIT
 
 # In front of a command in the background, whose process id is asked for; then options of setpriv, and "--".
-as_user=(setpriv --reuid=$user --regid=$user --clear-groups)
+as_user=(setpriv "--reuid=$user" "--regid=$user" --clear-groups)
 
 as() { # UID COMMAND...
 	setpriv --reuid="$1" --regid="$1" --clear-groups -- "${@:2}"

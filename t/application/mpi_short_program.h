@@ -2,7 +2,6 @@
 #ifndef MPI_SHORT_PROGRAM_H
 #define MPI_SHORT_PROGRAM_H
 
-#include <mpi.h>
 #include <stdio.h>
 
 static int rank, size;
