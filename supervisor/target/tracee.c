@@ -6,6 +6,7 @@
 #include <asm/ldt.h>
 #include <elf.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -130,10 +131,16 @@ static pid_t wait_once(struct tracee *t, int *status)
 	return info.si_pid;
 }
 
+/* Look again instead of sleeping for so long: on another processor a stop takes some microseconds, and to be
+ * woken takes longer than that. Where all are busy, the first yield lasts longer, and is the only one. */
+#define LOOK_NS 50000u
+
 /* @look returns as waitpid(2) with WNOHANG does. */
 static int wait_until(struct tracee *t, pid_t (*look)(struct tracee *, int *status),
 	uint64_t deadline_ns, struct tracee_report *report, struct err *e)
 {
+	uint64_t began = 0, now;
+
 	memset(report, 0, sizeof(*report));
 	for (;;) {
 		int status = 0;
@@ -153,9 +160,15 @@ static int wait_until(struct tracee *t, pid_t (*look)(struct tracee *, int *stat
 			report->status = status;
 			return 0;
 		}
-		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (now >= deadline_ns)
 			return 0;
-		tracee_pause(deadline_ns);
+		if (!began)
+			began = now;
+		if (now - began < LOOK_NS)
+			sched_yield();
+		else
+			tracee_pause(deadline_ns);
 	}
 }
 
