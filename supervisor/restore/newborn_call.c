@@ -13,15 +13,13 @@
 #include "supervisor/restore/restart_attempt.h"
 #include "supervisor/target/x86_64.h"
 
-/* ERESTARTNOINTR: a signal has interrupted the call, and the kernel would restart it. */
-#define AGAIN (-513)
-
-/* A system call instruction. New processes are copies of us: they have it at the same address. */
-extern const char newborn_instruction[];
+/* A system call, and a trap behind it. New processes are copies of us: they have them at the same addresses. */
+extern const char newborn_instruction[], newborn_returned[];
 __asm__(".pushsection .text\n"
 	"newborn_instruction:\n\t"
 	"syscall\n\t"
-	"int3\n\t"
+	"int3\n"
+	"newborn_returned:\n\t"
 	".popsection");
 
 /* Below the stack pointer, a function may use that much (System V ABI, 3.2.2). */
@@ -33,19 +31,32 @@ void newborn_stop(void)
 		__asm__ volatile("int3");
 }
 
-/* To the entry to a call, or to the exit from it. Signals that report ends of children are
+/* Whether the trap behind the call is what has stopped it, and not a SIGTRAP that somebody has sent. */
+static int has_returned(
+	struct restore *r, struct newborn *n, struct user_regs_struct *regs, bool *returned)
+{
+	if (tracee_get_regs(&n->t, regs, r->e))
+		return -1;
+	*returned = x86_64_pc(regs) == (uintptr_t)newborn_returned;
+	return 0;
+}
+
+/* To the trap behind a call: one stop, where the entry and the exit would be two. A call that a signal interrupts is
+ * entered again by the kernel. Signals that report ends of children are
  * ignored (ignore_end_signals() in newborn_main.c), others do what they always do. */
-static int run_to_call(struct restore *r, struct newborn *n, pid_t *made)
+static int run_call(
+	struct restore *r, struct newborn *n, struct user_regs_struct *regs, pid_t *made)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS;
 	struct tracee_report report = {0};
+	bool returned = false;
 
 	do {
 		int signal = report.event == TRACEE_EVENT_SIGNAL && report.signal != SIGCHLD
 				     ? report.signal
 				     : 0;
 
-		if (tracee_continue_to_syscall(&n->t, signal, r->e) ||
+		if (tracee_continue(&n->t, signal, r->e) ||
 			tracee_wait(&n->t, deadline, &report, r->e))
 			return -1;
 		if (report.event == TRACEE_EVENT_GONE)
@@ -56,7 +67,10 @@ static int run_to_call(struct restore *r, struct newborn *n, pid_t *made)
 				"machine overloaded?)");
 		if (report.event == TRACEE_EVENT_NEW)
 			*made = report.new_tid;
-	} while (report.event != TRACEE_EVENT_SYSCALL);
+		if (report.event == TRACEE_EVENT_SIGNAL && report.signal == SIGTRAP &&
+			has_returned(r, n, regs, &returned))
+			return -1;
+	} while (!returned);
 	return 0;
 }
 
@@ -76,12 +90,9 @@ static int call_newborn(struct restore *r, struct newborn *n, int64_t *result, p
 {
 	struct user_regs_struct regs;
 
-	do {
-		if (prepare_call(r, n, nr, args) || run_to_call(r, n, made) ||
-			run_to_call(r, n, made) || tracee_get_regs(&n->t, &regs, r->e))
-			return -1;
-		*result = x86_64_result(&regs);
-	} while (*result == AGAIN);
+	if (prepare_call(r, n, nr, args) || run_call(r, n, &regs, made))
+		return -1;
+	*result = x86_64_result(&regs);
 	return 0;
 }
 
