@@ -184,31 +184,30 @@ static int set_thread(struct new_process *np, size_t i)
 	return i ? tracee_set_sigmask(&thread->tracee, t->sigmask, np->e) : 0;
 }
 
-/* SIGTRAP's action could not be set while traps ended the batches, dumpable is reset whenever a
- * thread changes its user; and the window goes. */
+/* dumpable is the memory's, and reset whenever a thread of a process that has it changes its user: else the last call
+ * of the only thread's batch has set it (restore_plan_process()). */
+static bool wants_dumpable(const struct new_process *np)
+{
+	return !np->plan.sets_dumpable || np->memory || !np->last;
+}
+
+/* SIGTRAP's action could not be set while traps ended the batches; and the window goes. */
 static int finish_leader(struct new_process *np)
 {
-	const struct image_sigaction *sa;
 	struct remote remote;
 	int64_t result[3] = {0};
-	uint64_t scratch;
-	size_t count;
 	int failed;
 
-	sa = image_note_array(np->img, IMAGE_NOTE_SIGACTIONS, struct image_sigaction, &count);
 	if (remote_begin(&remote, &np->process, &np->process.threads[0], np->e))
 		return -1;
 	/* A leader that is still to end must not take signals that are meant for the others. */
 	remote.home.sigmask =
 		np->threads[0].flags & IMAGE_THREAD_ENDED ? ~0ull : np->threads[0].sigmask;
-	scratch = remote_scratch(&remote, 4096, np->e);
-	failed = !scratch ||
-		 tracee_write(
-			 np->process.mem_fd, scratch, &sa[SIGTRAP - 1], sizeof(*sa), np->e) ||
-		 REMOTE_CALL(&remote, &result[0], np->e, SYS_rt_sigaction, SIGTRAP, scratch, 0,
-			 8) ||
-		 REMOTE_CALL(&remote, &result[1], np->e, SYS_prctl, PR_SET_DUMPABLE,
-			 np->ip->dumpable == 1) ||
+	failed = (np->plan.trap_action &&
+			 REMOTE_CALL(&remote, &result[0], np->e, SYS_rt_sigaction, SIGTRAP,
+				 np->plan.trap_action, 0, 8)) ||
+		 (wants_dumpable(np) && REMOTE_CALL(&remote, &result[1], np->e, SYS_prctl,
+						PR_SET_DUMPABLE, np->ip->dumpable == 1)) ||
 		 (np->last && REMOTE_CALL(&remote, &result[2], np->e, SYS_munmap, LOADER_RANGE,
 				      ANCHOR_AT - LOADER_RANGE));
 	if (failed || remote_end(&remote, np->e))

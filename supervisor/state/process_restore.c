@@ -164,6 +164,7 @@ static int check_image(const struct restore_plan *p, struct err *e)
 
 int restore_plan_process(struct restore_plan *p, struct err *e)
 {
+	const struct image_process *ip = p->ip;
 	const struct image_thread *t;
 	size_t count;
 
@@ -184,5 +185,9 @@ int restore_plan_process(struct restore_plan *p, struct err *e)
 	add_last(p);
 	t = image_note_array(p->img, IMAGE_NOTE_THREADS, struct image_thread, &count);
 	restore_plan_thread(p, &p->rest, &t[0]);
+	/* A change of user has reset it. Of several threads the last that changes its user does. */
+	p->sets_dumpable = ip->dumpable == 1 && count == 1;
+	if (p->sets_dumpable)
+		BATCH_ADD(&p->rest, "become dumpable", SYS_prctl, PR_SET_DUMPABLE, 1);
 	return 0;
 }

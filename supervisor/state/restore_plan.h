@@ -64,6 +64,8 @@ struct restore_plan {
 	uint64_t *thread_at;           /* where their batches are */
 	size_t thread_count;
 	uint64_t memory_at, rest_at, scratch, stack;
+	uint64_t trap_action; /* where SIGTRAP's action is; 0: it is as a new process has it */
+	bool sets_dumpable;   /* the batch does: there is one thread */
 };
 
 /* Before everything is unmapped: the kernel's vdso out of the way, to be put back in the end.

@@ -34,6 +34,13 @@ bool restore_signal_is_held(const struct image_pending *pending)
 	       restore_signal_is_of_fault(&info);
 }
 
+/* execve(2) leaves each signal's default, or that it is ignored, which the first trap ends for SIGTRAP (force_sig() in
+ * kernel/signal.c). */
+static bool is_as_executed(const struct restore_plan *p, const struct image_sigaction *sa)
+{
+	return !p->stays && !sa->handler && !sa->flags && !sa->restorer && !sa->mask;
+}
+
 void restore_plan_signals(struct restore_plan *p)
 {
 	const struct image_sigaction *sa;
@@ -44,6 +51,8 @@ void restore_plan_signals(struct restore_plan *p)
 		int signo = i + 1;
 
 		/* SIGTRAP ends the batch: restore/registers_restore.c sets it at last. */
+		if (signo == SIGTRAP && !is_as_executed(p, &sa[i]))
+			p->trap_action = plan_data(&p->plan, &sa[i], sizeof(sa[i]));
 		if (signo == SIGKILL || signo == SIGSTOP || signo == SIGTRAP)
 			continue;
 		BATCH_ADD(&p->rest, "set a signal's action", SYS_rt_sigaction, signo,
