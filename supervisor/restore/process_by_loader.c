@@ -365,15 +365,14 @@ static int clear_rseq(struct new_process *np)
 
 /* ---- the third batch ---- */
 
-static int make_threads(struct new_process *np)
+static int finish_rest(struct new_process *np)
 {
 	cleanup_free pid_t *tids = xcalloc(np->thread_count, sizeof(*tids));
 	struct plan_failure f;
 	size_t made;
 	int failed;
 
-	if (start_batch(np, np->plan.rest_at) ||
-		finish_batch(np, tids, np->thread_count, &made, false))
+	if (finish_batch(np, tids, np->thread_count, &made, false))
 		return -1;
 	failed = plan_result(np->process.mem_fd, np->plan.rest_at, &np->plan.rest, &f, np->e);
 	if (failed) {
@@ -524,15 +523,24 @@ static int complete_memory(struct new_process *np)
 	return clear_rseq(np);
 }
 
-int (*const new_process_map_steps[])(struct new_process *np) = {
+new_process_step new_process_map_steps[] = {
 	return_from_exec, begin_memory, begin_fill, complete_memory, NULL};
 
-int new_process_threads(struct new_process *np)
+/* ---- the steps of new_process_thread_steps ---- */
+
+static int begin_rest(struct new_process *np)
 {
 	if (new_process_changes_user(np))
 		restore_limits_set(np);
-	return make_threads(np) || wait_threads(np) ? -1 : 0;
+	return start_batch(np, np->plan.rest_at);
 }
+
+static int complete_threads(struct new_process *np)
+{
+	return finish_rest(np) || wait_threads(np) ? -1 : 0;
+}
+
+new_process_step new_process_thread_steps[] = {begin_rest, complete_threads, NULL};
 
 int new_process_init(struct new_process *np, size_t index, const struct restart_fds *fds)
 {

@@ -16,12 +16,15 @@ void new_process_free(struct new_process *np);
  * memory can do without. */
 bool new_process_exe_is_there(const struct new_process *np);
 
-/* From RESTORE_EXECUTED to RESTORE_MAPPED, in this order; NULL ends the list. r->process.pid and its first thread are
- * filled. Each step waits for what the one before has let the process do by itself, so that others can be taken through
- * theirs meanwhile: but not processes with which it shares memory or descriptors. */
-extern int (*const new_process_map_steps[])(struct new_process *np);
+/* Steps, in this order; NULL ends the list. r->process.pid and its first thread are filled. Each waits for what the one
+ * before has let the process do by itself, so that others can be taken through theirs meanwhile: but not processes with
+ * which it shares memory, descriptors or directories. */
+typedef int (*const new_process_step)(struct new_process *np);
+
+/* From RESTORE_EXECUTED to RESTORE_MAPPED. */
+extern new_process_step new_process_map_steps[];
 
 /* To RESTORE_THREADS: all of the process's state but registers. */
-int new_process_threads(struct new_process *np);
+extern new_process_step new_process_thread_steps[];
 
 #endif

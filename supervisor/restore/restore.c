@@ -194,24 +194,27 @@ static int restore_stops_and_terminal(struct restore *r)
 static bool shares_with_earlier(const struct restore *r, size_t i)
 {
 	return checkpoint_owner(r->c, i, IMAGE_SHARED_MEMORY) != i ||
-	       checkpoint_owner(r->c, i, IMAGE_SHARED_FILES) != i;
+	       checkpoint_owner(r->c, i, IMAGE_SHARED_FILES) != i ||
+	       checkpoint_owner(r->c, i, IMAGE_SHARED_DIRECTORY) != i;
 }
 
-/* Take processes @first to @end to RESTORE_MAPPED. While one works for itself, the others get their next step: waiting for
+/* Take processes @first to @end to @stage. While one works for itself, the others get their next step: waiting for
  * each at once takes a machine with much to do several turns of its scheduler for each process. */
-static int map_together(struct restore *r, size_t first, size_t end)
+static int take_together(struct restore *r, size_t first, size_t end, new_process_step *steps,
+	enum restore_stage stage)
 {
-	for (int k = 0; new_process_map_steps[k]; k++)
+	for (; *steps; steps++)
 		for (size_t i = first; i < end; i++)
-			if (new_process_map_steps[k](&r->processes[i]))
+			if ((*steps)(&r->processes[i]))
 				return failed_in(r, &r->processes[i]);
 	for (size_t i = first; i < end; i++)
-		restore_advance(&r->processes[i], RESTORE_MAPPED);
+		restore_advance(&r->processes[i], stage);
 	return 0;
 }
 
 /* Not more at a time than there may be threads that read an image. */
-static int map_processes(struct restore *r)
+static int advance_together(
+	struct restore *r, enum restore_stage stage, new_process_step *steps)
 {
 	size_t most = r->o->threads ? r->o->threads : THREADS_MOST, end;
 
@@ -220,7 +223,7 @@ static int map_processes(struct restore *r)
 		while (end < r->count && end - i < most && !shares_with_earlier(r, i) &&
 			!shares_with_earlier(r, end))
 			end++;
-		if (map_together(r, i, end))
+		if (take_together(r, i, end, steps, stage))
 			return -1;
 	}
 	return 0;
@@ -233,7 +236,8 @@ static int map_all(struct restore *r)
 
 	for (size_t i = 0; r->inherit && !r->o->trial && i < r->count; i++)
 		inherit_result(r->inherit, i, &r->processes[i].plan.inherited);
-	return late_seals_take(&seals, r->processes, r->count, r->e) || map_processes(r) ||
+	return late_seals_take(&seals, r->processes, r->count, r->e) ||
+			       advance_together(r, RESTORE_MAPPED, new_process_map_steps) ||
 			       late_seals_set(&seals, r->e)
 		       ? -1
 		       : 0;
@@ -264,7 +268,7 @@ static int restore_all(struct restore *r)
 	if (restore_create_processes(r))
 		return -1;
 	if (enter_phase(PHASE_REBUILD) || map_all(r) ||
-		advance_all(r, RESTORE_THREADS, new_process_threads))
+		advance_together(r, RESTORE_THREADS, new_process_thread_steps))
 		return -1;
 	if (enter_phase(PHASE_REGISTERS) ||
 		advance_all(r, RESTORE_REGISTERS, new_process_registers) ||
