@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ckpt/hash.h"
+#include "ckpt/image_memory.h"
 #include "ckpt/image_read_private.h"
 #include "lib/util.h"
 
@@ -125,7 +126,9 @@ static int keep_note(
 	if (size % rule->size || (rule->count && size != rule->count * rule->size))
 		return image_bad(img, e, "note %u has a size of %zu bytes, elements have %zu",
 			type, size, rule->size);
-	copy = xmalloc(size);
+	copy = image_memory_get(size);
+	if (!copy)
+		return image_bad(img, e, "no memory for note %u", type);
 	memcpy(copy, data, size);
 	img->notes[type].data = copy;
 	img->notes[type].size = size;
@@ -357,7 +360,7 @@ int image_read_meta(struct image *img, const uint8_t *head, struct err *e)
 	uint64_t count;
 
 	/* Not xmalloc(): the size comes from the file. */
-	img->meta = malloc(img->super.meta_size + 1);
+	img->meta = image_memory_get(img->super.meta_size + 1);
 	if (!img->meta)
 		return image_bad(img, e, "no memory for its %" PRIu64 " bytes of metadata",
 			img->super.meta_size);

@@ -15,6 +15,7 @@
 
 #include "ckpt/hash.h"
 #include "ckpt/image_names.h"
+#include "ckpt/image_memory.h"
 #include "ckpt/image_read_private.h"
 #include "ckpt/pack.h"
 #include "ckpt/trust.h"
@@ -205,10 +206,10 @@ void image_close(struct image *img)
 		free(img->sources[i].path);
 	}
 	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
-		free((void *)img->notes[i].data);
+		image_memory_free((void *)img->notes[i].data);
 	image_names_free(img);
 	free(img->sources);
-	free(img->meta);
+	image_memory_free(img->meta);
 	free(img->path);
 	close(img->fd);
 	free(img);

@@ -20,10 +20,27 @@ count_together() { # [OPTION...]
 		END { print others + 0 }' calls)
 }
 
+# How much private memory there is, in KiB, when the first process is made: each gets a copy of its page tables.
+count_private() {
+	local line first="" last="" sum=0 mapped='^mmap\(NULL, ([0-9]+), .*MAP_PRIVATE\|MAP_ANONYMOUS'
+	local unmapped='^munmap\([^,]*, ([0-9]+)\)' break='^brk\(.* = (0x[0-9a-f]+)'
+
+	while read -r line; do
+		case $line in clone*) break ;; esac
+		[[ ! $line =~ $mapped ]] || sum=$((sum + BASH_REMATCH[1]))
+		[[ ! $line =~ $unmapped ]] || sum=$((sum - BASH_REMATCH[1]))
+		if [[ $line =~ $break ]]; then
+			last=$((BASH_REMATCH[1]))
+			first=${first:-$last}
+		fi
+	done <mmaps
+	private=$(((sum + last - first) / 1024))
+}
+
 # Mappings that all processes of a restart have in common: each is copied with each process.
 count_shared() {
 	rm -f pidfile
-	strace -e trace=mmap -o mmaps "$build/trecr-restart" --pidfile pidfile ck </dev/null >>out 2>>restart.err &
+	strace -e trace=mmap,munmap,brk,clone,clone3 -o mmaps "$build/trecr-restart" --pidfile pidfile ck </dev/null >>out 2>>restart.err &
 	sup=$!
 	await -t 120 -p $sup pidfile '^[0-9]+$' >/dev/null 2>>await.err || explain
 	sweep >/dev/null
@@ -60,7 +77,15 @@ if have strace; then
 	many=$shared
 	save_tree 2 || explain
 	count_shared
-	is "$many" "$shared" "a process more is no shared mapping more"
+	few=$shared
+	is "$many" "$few" "a process more is no shared mapping more"
+	count_private
+	few=$private
+	save_tree 22 || explain
+	count_shared
+	count_private
+	each=$(((private - few) / 20))
+	ok "and less than 24 KiB more of private memory, as images are not private ($each KiB)" [ $each -lt 24 ]
 else
 	skip "a process more is no shared mapping more" "no strace"
 fi

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "ckpt/image_memory.h"
 #include "ckpt/members.h"
 #include "ckpt/store.h"
 #include "ckpt/store_dir.h"
@@ -196,11 +197,21 @@ static int find_company(struct supervisor *s, struct company *company, struct er
 	return company->barrier ? 0 : -1;
 }
 
+static struct checkpoint *open_shared(const char *image, struct err *e)
+{
+	struct checkpoint *c;
+
+	image_memory_share(true);
+	c = checkpoint_open(image, e);
+	image_memory_share(false);
+	return c;
+}
+
 /* Refuses an image that was exchanged for another checkpoint's. */
 static struct checkpoint *open_image(
 	const char *image, const struct company *company, struct err *e)
 {
-	struct checkpoint *c = checkpoint_open(image, e);
+	struct checkpoint *c = open_shared(image, e);
 
 	if (!c || !company ||
 		!memcmp(c->job->super.checkpoint_id, company->id,
@@ -290,16 +301,15 @@ static void name_older(const char *image, struct err *e)
 			older);
 }
 
-/* Bring the program back and stay with it. @ready is told when it runs. */
-static int restart_and_supervise(struct supervisor *s, const char *image,
+/* Bring the program back and stay with it. @ready is told when it runs. @c is closed; NULL: @image is opened. */
+static int restart_and_supervise(struct supervisor *s, const char *image, struct checkpoint *c,
 	struct company *company, void (*ready)(void *), void *arg)
 {
-	struct checkpoint *c = NULL;
 	struct err e = ERR_INIT;
 	struct pidfile pidfile = {.fd = -1};
 	int status;
 
-	if (find_company(s, company, &e) || !(c = open_image(image, company, &e)) ||
+	if (find_company(s, company, &e) || (!c && !(c = open_image(image, company, &e))) ||
 		open_pidfile(s, &pidfile, &e) < 0 || bring_back(s, c, company, &e) < 0) {
 		if (!company && (!c || e.remedy == ERR_DAMAGED))
 			name_older(image, &e);
@@ -359,7 +369,7 @@ static int await_background(pid_t background, int fd)
 	return WEXITSTATUS(status);
 }
 
-static int run_in_background(struct supervisor *s, const char *image)
+static int run_in_background(struct supervisor *s, const char *image, struct checkpoint *c)
 {
 	struct err e = ERR_INIT;
 	int ends[2];
@@ -378,7 +388,7 @@ static int run_in_background(struct supervisor *s, const char *image)
 		err_set(&e, errno, "cannot create a session for the background process");
 		return restart_failed(&e);
 	}
-	return restart_and_supervise(s, image, NULL, tell_foreground, &ends[1]);
+	return restart_and_supervise(s, image, c, NULL, tell_foreground, &ends[1]);
 }
 
 /* ---- of a job ---- */
@@ -422,7 +432,8 @@ static int supervise_part(struct supervisor *s, struct part_of_job *p, const cha
 			return OWN_FAILURE;
 		return restart_failed(&e);
 	}
-	return restart_and_supervise(s, p->image, s->job ? &company : NULL, tell_nobody, NULL);
+	return restart_and_supervise(
+		s, p->image, NULL, s->job ? &company : NULL, tell_nobody, NULL);
 }
 
 /* A program on a GPU resumes with the release that it was started by, and so does any whose image
@@ -481,19 +492,13 @@ static int go_on_with_options(const struct checkpoint *c, const struct command_l
 	return 0;
 }
 
-/* The restart itself reports an image that cannot be read. */
+/* The restart itself reports an image that cannot be read: *c is NULL then. */
 static int prepare_options(const struct command_line *line, const char *image,
-	struct supervisor_options *o, struct err *e)
+	struct supervisor_options *o, struct checkpoint **c, struct err *e)
 {
-	struct checkpoint *c = checkpoint_open(image, NULL);
-	int r;
-
-	hand_over(image, c, line->argv);
-	if (!c)
-		return 0;
-	r = go_on_with_options(c, line, o, e);
-	checkpoint_close(c);
-	return r;
+	*c = open_shared(image, NULL);
+	hand_over(image, *c, line->argv);
+	return *c ? go_on_with_options(*c, line, o, e) : 0;
 }
 
 int main(int argc, char *argv[])
@@ -502,6 +507,7 @@ int main(int argc, char *argv[])
 	const struct command_line line = {argc, argv};
 	struct part_of_job part = {0};
 	struct operands operands;
+	struct checkpoint *c;
 	struct err e = ERR_INIT;
 	const struct opts *opts;
 	int status;
@@ -516,11 +522,13 @@ int main(int argc, char *argv[])
 		return restart_failed(&e);
 	if (part_of_job_find(operands.v[0], &part, &e))
 		return fail_for_all(part.rank, operands.v[0], &e);
-	if (prepare_options(&line, part.image, &s.options, &e))
+	if (prepare_options(&line, part.image, &s.options, &c, &e))
 		return restart_failed(&e);
-	if (part.whole)
+	if (part.whole) {
+		checkpoint_close(c);
 		return supervise_part(&s, &part, operands.v[0]);
+	}
 	if (settings.detach)
-		return run_in_background(&s, operands.v[0]);
-	return restart_and_supervise(&s, operands.v[0], NULL, tell_nobody, NULL);
+		return run_in_background(&s, operands.v[0], c);
+	return restart_and_supervise(&s, operands.v[0], c, NULL, tell_nobody, NULL);
 }
