@@ -59,7 +59,7 @@ static int dump_one(struct checkpoint_work *w, size_t i)
 	size_t owner = d->process->owner[IMAGE_SHARED_MEMORY];
 
 	d->memory_writer = owner == i ? NULL : w->writers[owner];
-	return checkpoint_given_up(w, w->e) || dump_threads(d, w->e) || dump_process(d, w->e) ||
+	return checkpoint_given_up(w, w->e) || dump_process(d, w->e) ||
 			       dump_directories(d, &w->tree, w->e)
 		       ? -1
 		       : 0;

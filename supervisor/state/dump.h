@@ -21,6 +21,7 @@
 struct device_snapshot;
 struct fd_dump;
 struct image_thread;
+struct maps_ahead;
 struct module_cache;
 
 /* What /proc/PID/ns shows of a process, NULL where this kernel has no such thing. */
@@ -57,6 +58,8 @@ struct dump {
 	bool knows_clean;         /* since the parent checkpoint its pages have been watched */
 	bool may_wait; /* a copy may be made: its page tables can be walked instead */
 
+	struct maps_ahead *maps_ahead; /* memory/maps_ahead.h; NULL: there is none */
+	size_t number;                 /* of the process in it */
 	struct vma_list vmas;
 	struct buf regions;      /* memory/private_pages.h: until all is known of them */
 	struct buf watched;      /* struct vma: to be protected by dump_protect() */
@@ -88,13 +91,14 @@ int dump_refuse(struct dump *d, struct err *e);
 /* First of all, before anything runs in a thread: move threads that stopped inside a
  * restartable sequence out of it, here and in the image. */
 int dump_prepare(struct dump *d, struct err *e);
-/* Process-wide state: struct image_process, auxiliary vector, vdso, groups. */
+/* Threads and their registers, and process-wide state: struct image_process, auxiliary vector, vdso, groups; and
+ * the standard core notes. */
 int dump_process(struct dump *d, struct err *e);
 /* What the thread @t has set for itself, into @it. */
 int dump_thread_settings(
 	struct dump *d, struct thread *t, struct image_thread *it, struct err *e);
-/* Threads and their registers; and the standard core notes. */
-int dump_threads(struct dump *d, struct err *e);
+/* Threads and their registers; @first has the settings of the first. */
+int dump_threads(struct dump *d, const struct image_thread *first, struct err *e);
 /* The kernel's struct sigaction, as rt_sigaction(2) takes it. */
 struct kernel_sigaction {
 	uint64_t handler, flags, restorer, mask;
@@ -119,9 +123,18 @@ struct process_timers {
 	uint64_t value_us[3], interval_us[3]; /* ITIMER_REAL, VIRTUAL, PROF */
 };
 
+/* The kernel's struct itimerval. */
+struct interval_timer {
+	uint64_t interval_s, interval_us, value_s, value_us;
+};
+#define INTERVAL_TIMERS 3
+/* Timers of setitimer(2): fill @queries (INTERVAL_TIMERS of them), whose answers come to lie at @timers. */
+void ask_interval_timers(struct remote_query *queries, struct interval_timer *timers);
+
 /* Timers, and the pending signals of all threads with them: what fires meanwhile must be in
- * one of the two. The caller frees out->posix. */
-int dump_timers_and_pending(
-	struct dump *d, struct remote *r, struct process_timers *out, struct err *e);
+ * one of the two. @answers and @timers have just been got. The caller frees out->posix. */
+int dump_timers_and_pending(struct dump *d, struct remote *r,
+	const struct remote_query *answers, const struct interval_timer *timers,
+	struct process_timers *out, struct err *e);
 
 #endif

@@ -19,6 +19,7 @@
 #include "supervisor/state/membarrier.h"
 #include "supervisor/state/mempolicy.h"
 #include "supervisor/state/seccomp.h"
+#include "supervisor/state/thread_settings_dump.h"
 #include "supervisor/target/memory_limits.h"
 #include "supervisor/target/pagemap.h"
 #include "supervisor/target/remote_query.h"
@@ -378,13 +379,22 @@ static int take_settings(struct dump *d, struct remote *r, const struct remote_q
 		       : 0;
 }
 
-/* With signal actions and keyrings, so that the process runs once for all. */
-static int read_remote(
-	struct dump *d, struct remote *r, struct image_process *ip, struct err *e)
+/* With signal actions, interval timers, keyrings, and the settings of the thread that is asked, the first, so that the
+ * process runs once for all. */
+static int read_remote(struct dump *d, struct remote *r, struct image_process *ip,
+	struct process_timers *timers, struct thread_settings *settings,
+	struct image_thread *first, struct err *e)
 {
+	enum {
+		ACTIONS_AT = QUESTIONS,
+		TIMERS_AT = ACTIONS_AT + SIGACTIONS,
+		KEYRINGS_AT = TIMERS_AT + INTERVAL_TIMERS
+	};
 	struct kernel_sigaction actions[SIGACTIONS];
+	struct interval_timer interval_timers[INTERVAL_TIMERS];
 	uint64_t xcomp = 0, segment;
-	struct remote_query q[QUESTIONS + SIGACTIONS + KEYRING_QUERIES] = {
+	struct thread_questions *own = &settings->questions;
+	struct remote_query q[KEYRINGS_AT + KEYRING_QUERIES + THREAD_QUERIES] = {
 		[ASK_BREAK] = {.nr = SYS_brk},
 		[ASK_DUMPABLE] = {.nr = SYS_prctl, .args = {PR_GET_DUMPABLE}},
 		[ASK_SECUREBITS] = {.nr = SYS_prctl, .args = {PR_GET_SECUREBITS}},
@@ -408,17 +418,22 @@ static int read_remote(
 			.size = sizeof(segment)},
 		[ASK_MEMBARRIER] = membarrier_question(),
 	};
-	size_t keyrings = ask_keyrings(&q[QUESTIONS + SIGACTIONS]);
+	size_t keyrings = ask_keyrings(&q[KEYRINGS_AT]), own_at = KEYRINGS_AT + keyrings;
 
-	ask_sigactions(&q[QUESTIONS], actions);
-	if (remote_query(r, q, QUESTIONS + SIGACTIONS + keyrings, e) ||
-		take_settings(d, r, q, ip, e) || dump_sigactions(d, &q[QUESTIONS], actions, e))
+	ask_sigactions(&q[ACTIONS_AT], actions);
+	ask_interval_timers(&q[TIMERS_AT], interval_timers);
+	memcpy(&q[own_at], own->list, own->count * sizeof(*q));
+	if (remote_query(r, q, own_at + own->count, e))
+		return -1;
+	memcpy(own->list, &q[own_at], own->count * sizeof(*q));
+	if (take_settings(d, r, q, ip, e) || dump_sigactions(d, &q[ACTIONS_AT], actions, e) ||
+		take_thread_settings(d, r, settings, first, e))
 		return -1;
 	/* Kernels and processors without AMX do not know it. */
 	ip->xcomp_permission = q[ASK_XCOMP].result ? 0 : xcomp;
 	if (keyrings)
-		dump_keyrings(d, &q[QUESTIONS + SIGACTIONS]);
-	return 0;
+		dump_keyrings(d, &q[KEYRINGS_AT]);
+	return dump_timers_and_pending(d, r, &q[TIMERS_AT], interval_timers, timers, e);
 }
 
 /* mlockall(MCL_FUTURE) shows in no file, but in what becomes of newly mapped memory: it is
@@ -442,19 +457,23 @@ static int read_lock_future(struct dump *d, uint64_t locked_before, uint64_t scr
 	return 0;
 }
 
-static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip, struct err *e)
+static int run_remote(struct dump *d, uint64_t locked, struct image_process *ip,
+	struct image_thread *first, struct err *e)
 {
+	struct thread *thread = &d->process->threads[0];
 	struct process_timers timers = {0};
+	struct thread_settings settings = {0};
 	struct remote r;
 	uint64_t scratch;
 	int failed;
 
-	if (remote_begin(&r, d->process, &d->process->threads[0], e))
+	if (ask_thread_settings(d, thread, &settings, first, e) ||
+		remote_begin(&r, d->process, thread, e))
 		return -1;
 	scratch = remote_query_scratch(&r, e);
 	failed = !scratch || read_lock_future(d, locked, scratch, ip, e) ||
-		 read_remote(d, &r, ip, e) || mempolicy_dump(d, &r, scratch, e) ||
-		 dump_timers_and_pending(d, &r, &timers, e);
+		 read_remote(d, &r, ip, &timers, &settings, first, e) ||
+		 mempolicy_dump(d, &r, scratch, e);
 	memcpy(ip->itimer_value_us, timers.value_us, sizeof(timers.value_us));
 	memcpy(ip->itimer_interval_us, timers.interval_us, sizeof(timers.interval_us));
 	buf_free(&timers.posix);
@@ -558,9 +577,14 @@ int dump_process(struct dump *d, struct err *e)
 {
 	struct process *p = d->process;
 	cleanup_free char *status = procfs_status(p->pid, p->task, e);
+	struct image_thread first = {.tid = p->threads[0].vtid};
 	struct image_process ip = {0};
 
 	if (!status)
+		return -1;
+	if (run_remote(d, status_number(status, "VmLck", 10), &ip, &first, e))
+		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
+	if (dump_threads(d, &first, e))
 		return -1;
 	ip.pid = p->vpid;
 	ip.ppid = p->vparent;
@@ -577,9 +601,7 @@ int dump_process(struct dump *d, struct err *e)
 	(void)read_proc_number(p->task, "oom_score_adj", 10, &ip.oom_score_adj);
 	(void)read_proc_number(p->task, "coredump_filter", 16, &ip.coredump_filter);
 	dump_login_id(d);
-	if (write_core_process_note(d, status, e) ||
-		run_remote(d, status_number(status, "VmLck", 10), &ip, e) ||
-		write_auxv_and_vdso(d, &ip, e))
+	if (write_core_process_note(d, status, e) || write_auxv_and_vdso(d, &ip, e))
 		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
 	if (is_stopped(p))
 		ip.flags |= IMAGE_PROCESS_STOPPED;

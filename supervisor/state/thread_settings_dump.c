@@ -11,10 +11,9 @@
 
 #include "lib/uring_abi.h"
 #include "lib/util.h"
-#include "supervisor/state/dump.h"
 #include "supervisor/state/landlock_refuse.h"
 #include "supervisor/state/mempolicy.h"
-#include "supervisor/target/remote_query.h"
+#include "supervisor/state/thread_settings_dump.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
@@ -32,14 +31,8 @@
 #define PF_IO_FLUSHER     0x00180000u /* PF_MEMALLOC_NOIO | PF_LOCAL_THROTTLE */
 #define PR_MCE_KILL_EARLY 1
 
-/* All that one thread is asked for, at once. */
-struct questions {
-	struct remote_query list[16];
-	size_t count;
-};
-
 static struct remote_query *add_query(
-	struct questions *q, long nr, uint64_t a, uint64_t b, uint64_t c)
+	struct thread_questions *q, long nr, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct remote_query *query = &q->list[q->count++];
 
@@ -49,14 +42,14 @@ static struct remote_query *add_query(
 }
 
 /* prctl(@option), with a result in the call's return value. */
-static struct remote_query *ask_prctl(struct questions *q, int option, uint64_t arg)
+static struct remote_query *ask_prctl(struct thread_questions *q, int option, uint64_t arg)
 {
 	return add_query(q, SYS_prctl, option, arg, 0);
 }
 
 /* The same with a result of @size bytes in memory. */
 static struct remote_query *ask_prctl_at(
-	struct questions *q, int option, void *out, size_t size)
+	struct thread_questions *q, int option, void *out, size_t size)
 {
 	struct remote_query *query = add_query(q, SYS_prctl, option, 0, 0);
 
@@ -66,14 +59,8 @@ static struct remote_query *ask_prctl_at(
 	return query;
 }
 
-struct signal_stack {
-	uint64_t sp;
-	int32_t flags;
-	uint32_t pad;
-	uint64_t size;
-};
-
-static struct remote_query *ask_signal_stack(struct questions *q, struct signal_stack *stack)
+static struct remote_query *ask_signal_stack(
+	struct thread_questions *q, struct signal_stack *stack)
 {
 	struct remote_query *query = add_query(q, SYS_sigaltstack, 0, 0, 0);
 
@@ -99,7 +86,8 @@ static int read_task_flags(
 }
 
 /* Where we may not choose, neither may the program. */
-static void ask_speculation(struct questions *q, struct remote_query *asked[IMAGE_SPECULATIONS])
+static void ask_speculation(
+	struct thread_questions *q, struct remote_query *asked[IMAGE_SPECULATIONS])
 {
 	for (int i = 0; i < IMAGE_SPECULATIONS; i++) {
 		int mine = prctl(PR_GET_SPECULATION_CTRL, i, 0, 0, 0);
@@ -111,7 +99,7 @@ static void ask_speculation(struct questions *q, struct remote_query *asked[IMAG
 }
 
 /* ENODEV where the processor cannot do it. */
-static struct remote_query *ask_cpuid(struct questions *q)
+static struct remote_query *ask_cpuid(struct thread_questions *q)
 {
 	return syscall(SYS_arch_prctl, ARCH_SET_CPUID, 1)
 		       ? NULL
@@ -132,19 +120,10 @@ static int refuse_securebits(
 		       : err_set(e, 0, "it has secure bits of its own, which is not supported");
 }
 
-/* What is asked of every thread, and what only of some: NULL then. */
-struct settings {
-	struct questions questions;
-	struct signal_stack stack;
-	int32_t signal, tsc;
-	struct remote_query *slack, *securebits, *memory_failure, *cpuid, *landlock, *rings;
-	struct remote_query *speculation[IMAGE_SPECULATIONS];
-};
-
-static int ask_all(struct dump *d, const struct thread *t, struct settings *s,
+int ask_thread_settings(struct dump *d, const struct thread *t, struct thread_settings *s,
 	struct image_thread *it, struct err *e)
 {
-	struct questions *q = &s->questions;
+	struct thread_questions *q = &s->questions;
 	int restricted = landlock_is_possible(t, e);
 	bool memory_failure;
 
@@ -176,7 +155,7 @@ static bool uses_rings(int64_t result)
 	return result != -ENOSYS && result != -EPERM && result != -EINVAL;
 }
 
-static int take_answers(struct dump *d, struct thread *t, const struct settings *s,
+static int take_answers(struct dump *d, struct thread *t, const struct thread_settings *s,
 	struct image_thread *it, struct err *e)
 {
 	for (size_t i = 0; i < s->questions.count; i++) {
@@ -220,17 +199,23 @@ static int read_policy(struct remote *r, struct image_thread *it, struct err *e)
 	return scratch ? mempolicy_read(r, scratch, 0, &it->policy, e) : -1;
 }
 
+int take_thread_settings(struct dump *d, struct remote *r, const struct thread_settings *s,
+	struct image_thread *it, struct err *e)
+{
+	return take_answers(d, r->thread, s, it, e) || read_policy(r, it, e) ? -1 : 0;
+}
+
 int dump_thread_settings(
 	struct dump *d, struct thread *t, struct image_thread *it, struct err *e)
 {
-	struct settings s = {0};
+	struct thread_settings s = {0};
 	struct remote r;
 	int failed;
 
-	if (ask_all(d, t, &s, it, e) || remote_begin(&r, d->process, t, e))
+	if (ask_thread_settings(d, t, &s, it, e) || remote_begin(&r, d->process, t, e))
 		return -1;
 	failed = remote_query(&r, s.questions.list, s.questions.count, e) ||
-		 take_answers(d, t, &s, it, e) || read_policy(&r, it, e);
+		 take_thread_settings(d, &r, &s, it, e);
 	if (remote_end(&r, failed ? NULL : e))
 		return -1;
 	return failed ? -1 : 0;

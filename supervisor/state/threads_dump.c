@@ -70,19 +70,24 @@ static int leave_rseq_section(struct dump *d, struct thread *t, struct err *e)
 	return 0;
 }
 
-static int dump_thread(struct dump *d, struct thread *t, uint64_t *xstate_offset, struct err *e)
+/* @settings: those of the thread, NULL: it is to be asked for them. */
+static int dump_thread(struct dump *d, struct thread *t, const struct image_thread *settings,
+	uint64_t *xstate_offset, struct err *e)
 {
 	cleanup_free void *xstate = xmalloc(XSTATE_ROOM);
-	struct image_thread it = {.tid = t->vtid, .xstate_offset = *xstate_offset};
+	struct image_thread it = settings ? *settings : (struct image_thread){0};
 	size_t xstate_size = XSTATE_ROOM;
 	siginfo_t first = {0};
 
+	it.tid = t->vtid;
+	it.xstate_offset = *xstate_offset;
 	if (x86_64_pc(&t->regs) - d->process->vdso < d->process->vdso_size)
 		it.flags |= IMAGE_THREAD_IN_VDSO;
 	if (tracee_get_xstate(&t->tracee, xstate, &xstate_size, e) ||
 		tracee_get_sigmask(&t->tracee, &it.sigmask, e) ||
-		dump_thread_settings(d, t, &it, e) || scheduling_read(t->tracee.tid, &it, e) ||
-		read_comm(d, t->tracee.tid, &it, e) || read_registrations(t, &it, e) ||
+		(!settings && dump_thread_settings(d, t, &it, e)) ||
+		scheduling_read(t->tracee.tid, &it, e) || read_comm(d, t->tracee.tid, &it, e) ||
+		read_registrations(t, &it, e) ||
 		tracee_pending(&t->tracee, false, 0, &first, 1, e) < 0)
 		return -1;
 	memcpy(it.regs, &t->regs, sizeof(it.regs));
@@ -123,7 +128,7 @@ int dump_prepare(struct dump *d, struct err *e)
 	return 0;
 }
 
-int dump_threads(struct dump *d, struct err *e)
+int dump_threads(struct dump *d, const struct image_thread *first, struct err *e)
 {
 	struct process *p = d->process;
 	uint64_t xstate_offset = 0;
@@ -132,7 +137,7 @@ int dump_threads(struct dump *d, struct err *e)
 	if (p->leader_ended && dump_ended_leader(d, e))
 		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
 	for (size_t i = 0; i < p->thread_count; i++)
-		if (dump_thread(d, &p->threads[i], &xstate_offset, e))
+		if (dump_thread(d, &p->threads[i], i ? NULL : first, &xstate_offset, e))
 			return err_prefix(e, "cannot save thread %d of process %d (%s)",
 				p->threads[i].tracee.tid, p->pid, p->comm);
 	return 0;

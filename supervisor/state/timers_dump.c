@@ -106,29 +106,40 @@ static int read_timer(struct remote *r, struct image_timer *t, struct err *e)
 	return 0;
 }
 
-static int read_interval_timers(struct remote *r, struct process_timers *out, struct err *e)
+void ask_interval_timers(struct remote_query *q, struct interval_timer *timer)
 {
-	uint64_t timer[3][4] = {0}; /* struct itimerval: interval, value */
-	struct remote_query q[3];
-
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < INTERVAL_TIMERS; i++)
 		q[i] = (struct remote_query){.nr = SYS_getitimer,
 			.args = {i},
 			.out_arg = 2,
-			.out = timer[i],
+			.out = &timer[i],
 			.size = sizeof(timer[i])};
-	if (remote_query(r, q, 3, e))
-		return -1;
-	for (int i = 0; i < 3; i++) {
+}
+
+static int take_interval_timers(const struct remote_query *q,
+	const struct interval_timer *timer, struct process_timers *out, struct err *e)
+{
+	for (int i = 0; i < INTERVAL_TIMERS; i++) {
 		if (q[i].result < 0)
 			return err_set(e, -q[i].result, "cannot read an interval timer");
-		out->interval_us[i] = timer[i][0] * 1000000 + timer[i][1];
-		out->value_us[i] = timer[i][2] * 1000000 + timer[i][3];
+		out->interval_us[i] = timer[i].interval_s * 1000000 + timer[i].interval_us;
+		out->value_us[i] = timer[i].value_s * 1000000 + timer[i].value_us;
 	}
 	return 0;
 }
 
-/* All timers of the process, posix first: for comparing two moments. */
+static int read_interval_timers(struct remote *r, struct process_timers *out, struct err *e)
+{
+	struct interval_timer timer[INTERVAL_TIMERS];
+	struct remote_query q[INTERVAL_TIMERS];
+
+	ask_interval_timers(q, timer);
+	return remote_query(r, q, INTERVAL_TIMERS, e) || take_interval_timers(q, timer, out, e)
+		       ? -1
+		       : 0;
+}
+
+/* Those of timer_create(2). */
 static int read_timers(
 	struct dump *d, struct remote *r, struct process_timers *out, struct err *e)
 {
@@ -148,7 +159,7 @@ static int read_timers(
 			return -1;
 		buf_push(&out->posix, struct image_timer, &t);
 	}
-	return read_interval_timers(r, out, e);
+	return 0;
 }
 
 static bool may_expire(const struct process_timers *timers)
@@ -205,15 +216,18 @@ static void choose_reading(struct process_timers *before, const struct process_t
 			before->value_us[i] = after->value_us[i];
 }
 
-int dump_timers_and_pending(
-	struct dump *d, struct remote *r, struct process_timers *out, struct err *e)
+int dump_timers_and_pending(struct dump *d, struct remote *r,
+	const struct remote_query *answers, const struct interval_timer *timers,
+	struct process_timers *out, struct err *e)
 {
 	cleanup_buf struct buf pending = {0};
 	struct process_timers after = {0};
 	int failed;
 
-	failed = read_timers(d, r, out, e) || dump_pending(d, &pending, e) ||
-		 (may_expire(out) && read_timers(d, r, &after, e));
+	failed = take_interval_timers(answers, timers, out, e) || read_timers(d, r, out, e) ||
+		 dump_pending(d, &pending, e) ||
+		 (may_expire(out) &&
+			 (read_timers(d, r, &after, e) || read_interval_timers(r, &after, e)));
 	if (!failed && may_expire(out))
 		choose_reading(out, &after, &pending);
 	buf_free(&after.posix);

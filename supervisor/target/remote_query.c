@@ -46,7 +46,7 @@ static size_t code_size(void)
 
 /* Behind the rows the table ends with a 0. */
 #define TABLE_MAX (REMOTE_QUERY_MAX * sizeof(struct row) + sizeof(uint64_t))
-#define SCRATCH   (2 * PAGE)
+#define SCRATCH   (3 * PAGE)
 _Static_assert(PAGE + TABLE_MAX <= SCRATCH, "all rows fit");
 
 /* How many rows there is room for. */

@@ -24,7 +24,7 @@ struct remote_query {
 };
 
 #define REMOTE_QUERY_BYTES 3072
-#define REMOTE_QUERY_MAX   80 /* in one call of the function */
+#define REMOTE_QUERY_MAX   100 /* in one call of the function */
 
 /* Scratch memory (remote_scratch()) of one page for the caller's use between calls of remote_query(), with which
  * all queries of one call are made in one go. Without it, they are as many at once as the room in the vdso makes
