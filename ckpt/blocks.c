@@ -27,6 +27,8 @@ struct left {
 	struct chunk_blocks wanted;
 };
 
+#define NO_FILE SIZE_MAX
+
 /* What is to be written to one file, and its next chunk. */
 struct file {
 	const struct blocks_to_write *to_write;
@@ -36,9 +38,11 @@ struct file {
 
 /* Shared by the workers. */
 struct work {
-	size_t count;
 	bool settling;        /* what is known by hashes; then all that is to be read */
 	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t more;  /* a file has been added, or no more are to come */
+	bool is_open;         /* more are to come */
+	size_t count;
 	struct file *files;
 	size_t next_file; /* the first that no worker has begun */
 	struct buf left;  /* struct left: chunks to be read after the last run, */
@@ -115,17 +119,19 @@ static bool take_chunk(struct work *w, size_t *file, struct chunk *c)
 	for (*file = 0; *file < w->count; ++*file)
 		if (take_of_file(w, &w->files[*file], c))
 			return true;
+	*file = NO_FILE;
 	return take_left(w, file, c);
 }
 
-/* Take the next chunk; false when there is none or the work has ended. *file is the one that the worker is at, w->count
+/* Take the next chunk; false when there is none or the work has ended. *file is the one that the worker is at, NO_FILE
  * at first. */
 static bool next_chunk(struct work *w, size_t *file, struct chunk *c)
 {
 	bool found;
 
 	pthread_mutex_lock(&w->lock);
-	found = !w->failed && take_chunk(w, file, c);
+	while (!(found = !w->failed && take_chunk(w, file, c)) && w->is_open && !w->failed)
+		pthread_cond_wait(&w->more, &w->lock);
 	pthread_mutex_unlock(&w->lock);
 	return found;
 }
@@ -188,6 +194,7 @@ static void fail_work(struct work *w, const struct err *e)
 	if (!w->failed && w->e)
 		*w->e = *e;
 	w->failed = true;
+	pthread_cond_broadcast(&w->more);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -196,7 +203,7 @@ static void *write_chunks(void *arg)
 	struct err e = ERR_INIT;
 	struct work *w = arg;
 	struct chunk *c = chunk_new(&w->files[0].to_write->pack);
-	size_t file = w->count;
+	size_t file = NO_FILE;
 
 	if (!c) {
 		err_set(&e, 0, "cannot save memory: no memory for a buffer");
@@ -323,7 +330,10 @@ static bool knows_hashes(const struct blocks_to_write *to_write)
 
 int blocks_write_files(const struct blocks_to_write *files, size_t count, struct err *e)
 {
-	struct work w = {.count = count, .lock = PTHREAD_MUTEX_INITIALIZER, .e = e};
+	struct work w = {.count = count,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.more = PTHREAD_COND_INITIALIZER,
+		.e = e};
 	bool hashes = false;
 	unsigned threads;
 
@@ -347,4 +357,70 @@ int blocks_write_files(const struct blocks_to_write *files, size_t count, struct
 int blocks_write(const struct blocks_to_write *to_write, struct err *e)
 {
 	return blocks_write_files(to_write, 1, e);
+}
+
+/* ---- files that come one after the other ---- */
+
+struct blocks_stream {
+	struct work w;
+	struct err e;
+	unsigned started;
+	pthread_t threads[MAX_PACKERS];
+};
+
+struct blocks_stream *blocks_stream_begin(size_t room)
+{
+	struct blocks_stream *s = xcalloc(1, sizeof(*s));
+
+	s->w = (struct work){.lock = PTHREAD_MUTEX_INITIALIZER,
+		.more = PTHREAD_COND_INITIALIZER,
+		.is_open = true,
+		.files = xcalloc(room, sizeof(*s->w.files)),
+		.e = &s->e};
+	return s;
+}
+
+/* The thread that adds files is one of those that are wanted, and writes when it has added all. */
+static void start_stream(struct blocks_stream *s, const struct blocks_to_write *first)
+{
+	unsigned most = first->pack.method ? MAX_PACKERS : MAX_THREADS;
+	unsigned wanted = threads_wanted(first->threads, most);
+
+	if (wanted > MAX_PACKERS)
+		wanted = MAX_PACKERS;
+	s->started = start_workers(&s->w, s->threads, wanted - 1);
+}
+
+void blocks_stream_add(struct blocks_stream *s, const struct blocks_to_write *file)
+{
+	bool is_first = !s->w.count;
+
+	BUG_ON(knows_hashes(file));
+	pthread_mutex_lock(&s->w.lock);
+	s->w.files[s->w.count++] = (struct file){.to_write = file};
+	pthread_cond_signal(&s->w.more);
+	pthread_mutex_unlock(&s->w.lock);
+	if (is_first)
+		start_stream(s, file);
+}
+
+int blocks_stream_end(struct blocks_stream *s, bool give_up, struct err *e)
+{
+	int failed;
+
+	pthread_mutex_lock(&s->w.lock);
+	s->w.is_open = false;
+	s->w.failed |= give_up;
+	pthread_cond_broadcast(&s->w.more);
+	pthread_mutex_unlock(&s->w.lock);
+	if (s->w.count && !give_up)
+		write_chunks(&s->w);
+	for (unsigned i = 0; i < s->started; i++)
+		pthread_join(s->threads[i], NULL);
+	failed = s->w.failed ? -1 : 0;
+	if (failed && !give_up && e)
+		*e = s->e;
+	free(s->w.files);
+	free(s);
+	return failed;
 }

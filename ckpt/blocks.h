@@ -57,9 +57,9 @@ struct blocks_to_write {
 	const uint32_t *parent_source;
 	struct peers
 		*peers; /* what other processes have already (common_blocks.h); NULL: nothing */
-	struct pack_choice pack;   /* how to compress */
-	bool check_clean;          /* look whether clean blocks are so (for tests) */
-	unsigned threads;          /* 0: as many as is sensible here */
+	struct pack_choice pack; /* how to compress */
+	bool check_clean;        /* look whether clean blocks are so (for tests) */
+	unsigned threads;        /* 0: as many as is sensible here */
 	struct throttle *throttle; /* of what is stored; NULL: none */
 	/* Asked between chunks: non-zero stops the work; fills the error. May be NULL. */
 	int (*cancelled)(void *context, struct err *e);
@@ -73,5 +73,15 @@ int blocks_write(const struct blocks_to_write *to_write, struct err *e);
 /* The same of @count files, each with a writer of its own, at the same time. What they are asked for alike (pack,
  * threads) is the first one's. */
 int blocks_write_files(const struct blocks_to_write *files, size_t count, struct err *e);
+
+/* The same of files that come one after the other, of which no run has hashes: those that are there are written while the
+ * caller gathers others. */
+struct blocks_stream;
+/* Of at most @room files. */
+struct blocks_stream *blocks_stream_begin(size_t room);
+/* Write @file, which is the caller's and stays as it is until the end. */
+void blocks_stream_add(struct blocks_stream *stream, const struct blocks_to_write *file);
+/* Write what is left; or, with @give_up, write nothing more, and fail. */
+int blocks_stream_end(struct blocks_stream *stream, bool give_up, struct err *e);
 
 #endif

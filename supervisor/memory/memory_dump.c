@@ -22,6 +22,7 @@
 #include "supervisor/memory/aio_dump.h"
 #include "supervisor/memory/uffd_anchor.h"
 #include "supervisor/memory/aio_polls.h"
+#include "supervisor/memory/maps_ahead.h"
 #include "supervisor/memory/memory_source.h"
 #include "supervisor/memory/private_pages.h"
 #include "supervisor/split/lower_half.h"
@@ -579,7 +580,7 @@ static int watch_pages(struct dump *d, struct err *e)
 
 	if (d->dirty && d->alone)
 		dirty = dirty_watch(d->dirty, d->process);
-	if (procfs_vmas(d->process->task, &d->vmas, e))
+	if (maps_ahead_take(d->maps_ahead, d->number, d->process->task, &d->vmas, e))
 		return -1;
 	if (!d->dirty)
 		return 0;

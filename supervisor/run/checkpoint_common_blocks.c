@@ -9,8 +9,7 @@
 /* Files of others that all images together refer to, at most. */
 #define PEER_LINKS 1024u
 
-/* Whether others may find blocks of process @i. */
-static bool is_peer(const struct checkpoint_work *w, size_t i)
+bool checkpoint_may_be_peer(const struct checkpoint_work *w, size_t i)
 {
 	return w->tree.processes[i]->owner[IMAGE_SHARED_MEMORY] == i &&
 	       w->dumps[i].memory_bytes >= PEER_MEMORY;
@@ -45,7 +44,7 @@ void checkpoint_begin_peers(struct checkpoint_work *w, uint64_t besides)
 	for (size_t i = 0; i < w->process_count; i++) {
 		struct peer_role *role = &w->roles[i];
 
-		role->is_peer = is_peer(w, i);
+		role->is_peer = checkpoint_may_be_peer(w, i);
 		role->looks = role->is_peer && looks_for_peers(w, i);
 		peers += role->is_peer;
 		look += role->looks;

@@ -9,11 +9,14 @@
 #include "ckpt/blocks.h"
 #include "ckpt/common_blocks.h"
 #include "lib/phase.h"
+#include "lib/threads.h"
 #include "lib/test_hooks.h"
 #include "supervisor/fd_table/descriptors.h"
+#include "supervisor/memory/maps_ahead.h"
 #include "supervisor/memory/memory_available.h"
 #include "supervisor/memory/memory_dump.h"
 #include "supervisor/memory/private_pages.h"
+#include "supervisor/run/checkpoint_common_blocks.h"
 #include "supervisor/run/fork_snapshot.h"
 #include "supervisor/split/device_snapshot.h"
 #include "supervisor/split/lower_dump.h"
@@ -78,17 +81,6 @@ static uint64_t room_for_copies(const struct supervisor *s)
 	return limit != FORK_LIMIT_NONE ? limit : memory_available_now(s->root) / 2;
 }
 
-int checkpoint_list_memory(struct checkpoint_work *w)
-{
-	if (wants_copies(w))
-		w->fork_room = room_for_copies(w->s);
-	for (size_t i = 0; i < w->process_count; i++)
-		if (dump_one_memory(w, i))
-			return -1;
-	expect_shared_memory(w);
-	return 0;
-}
-
 /* Asked time and again while memory is written. */
 static int is_cancelled(void *context, struct err *e)
 {
@@ -138,6 +130,73 @@ static struct blocks_to_write prepare_runs(struct checkpoint_work *w, size_t pro
 	};
 }
 
+/* Those of processes in which nothing is mapped before theirs are read: neither the buffer of a lower half, nor is
+ * memory of theirs watched. */
+static struct maps_ahead *begin_maps(struct checkpoint_work *w)
+{
+	cleanup_free pid_t *tasks = xcalloc(w->process_count, sizeof(*tasks));
+	struct maps_ahead *ahead = NULL;
+
+	for (size_t i = 0; i < w->process_count; i++) {
+		const struct process *p = w->tree.processes[i];
+
+		if (owns_memory(w, i) && !p->lower && !w->dumps[i].dirty)
+			tasks[i] = p->task;
+	}
+	if (threads_wanted(w->request->threads, 2) > 1)
+		ahead = maps_ahead_begin(tasks, w->process_count);
+	for (size_t i = 0; i < w->process_count; i++) {
+		w->dumps[i].maps_ahead = ahead;
+		w->dumps[i].number = i;
+	}
+	return ahead;
+}
+
+/* Process @i, whose memory has been listed, is written while that of others is: what has too little memory for others to
+ * look for theirs in it, and is not asked for what to write. */
+static void write_meanwhile(struct checkpoint_work *w, size_t i, struct blocks_stream *stream,
+	struct blocks_to_write *file)
+{
+	struct dump *d = &w->dumps[i];
+
+	if (!owns_memory(w, i) || checkpoint_may_be_peer(w, i) || d->process->lower)
+		return;
+	*file = prepare_runs(
+		w, i, &d->runs, d->writer, checkpoint_parent_process(w, d->process->vpid));
+	file->done = NULL;
+	d->is_written = true;
+	blocks_stream_add(stream, file);
+}
+
+static int dump_all_memory(struct checkpoint_work *w)
+{
+	cleanup_free struct blocks_to_write *files = xcalloc(w->process_count, sizeof(*files));
+	struct blocks_stream *stream = blocks_stream_begin(w->process_count);
+	struct maps_ahead *ahead = begin_maps(w);
+	int failed = 0;
+
+	for (size_t i = 0; i < w->process_count && !failed; i++) {
+		failed = dump_one_memory(w, i);
+		if (!failed && w->process_count > 1)
+			write_meanwhile(w, i, stream, &files[i]);
+	}
+	maps_ahead_end(ahead);
+	failed |= blocks_stream_end(stream, failed, w->e);
+	for (size_t i = 0; i < w->process_count; i++)
+		free((void *)files[i].parent_source);
+	return failed ? -1 : 0;
+}
+
+int checkpoint_list_memory(struct checkpoint_work *w)
+{
+	if (wants_copies(w))
+		w->fork_room = room_for_copies(w->s);
+	if (dump_all_memory(w))
+		return -1;
+	expect_shared_memory(w);
+	return 0;
+}
+
 static int write_runs(struct checkpoint_work *w, size_t process, const struct buf *runs,
 	struct image_writer *writer, const struct image *parent)
 {
@@ -179,7 +238,7 @@ static int write_together(struct checkpoint_work *w)
 		struct dump *d = &w->dumps[i];
 		struct blocks_to_write to_write;
 
-		if (!owns_memory(w, i) || is_written_alone(w, i))
+		if (!owns_memory(w, i) || d->is_written || is_written_alone(w, i))
 			continue;
 		to_write = prepare_runs(w, i, &d->runs, d->writer,
 			checkpoint_parent_process(w, d->process->vpid));
@@ -193,9 +252,18 @@ static int write_together(struct checkpoint_work *w)
 	return failed;
 }
 
+static uint64_t bytes_to_write(const struct checkpoint_work *w)
+{
+	uint64_t bytes = w->info.memory_bytes;
+
+	for (size_t i = 0; i < w->process_count; i++)
+		bytes -= w->dumps[i].is_written ? w->dumps[i].memory_bytes : 0;
+	return bytes;
+}
+
 int checkpoint_write_memory(struct checkpoint_work *w)
 {
-	under_way_writes(w->under_way, w->info.memory_bytes);
+	under_way_writes(w->under_way, bytes_to_write(w));
 	phase_now = PHASE_WRITE;
 	if (write_together(w))
 		return -1;
