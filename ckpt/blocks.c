@@ -244,6 +244,8 @@ static unsigned count_threads(const struct work *w)
 	if (files > most)
 		most = files < IMAGE_FILES ? files : IMAGE_FILES;
 	threads = threads_wanted(first->threads, most);
+	if (first->half && !first->threads)
+		threads = (threads + 1) / 2;
 	return chunks < threads ? chunks : threads;
 }
 

@@ -59,7 +59,8 @@ struct blocks_to_write {
 		*peers; /* what other processes have already (common_blocks.h); NULL: nothing */
 	struct pack_choice pack; /* how to compress */
 	bool check_clean;        /* look whether clean blocks are so (for tests) */
-	unsigned threads;        /* 0: as many as is sensible here */
+	unsigned threads;        /* 0: as many as is sensible here, */
+	bool half; /* and with 0 half as many: the program runs, and nobody waits */
 	struct throttle *throttle; /* of what is stored; NULL: none */
 	/* Asked between chunks: non-zero stops the work; fills the error. May be NULL. */
 	int (*cancelled)(void *context, struct err *e);

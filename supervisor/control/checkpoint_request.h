@@ -31,7 +31,8 @@ struct checkpoint_request {
 	uint64_t drain_ns;    /* how long GPUs may take to come to rest, 0: not said */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC after which to give up, 0: none */
 	bool foresee;         /* give up as soon as the deadline cannot be met any more */
-	struct part *part;    /* it is one of a job's checkpoint (supervisor/job); NULL: it is
+	bool nobody_waits; /* it may take longer if the program loses less by it. Not in the line */
+	struct part *part; /* it is one of a job's checkpoint (supervisor/job); NULL: it is
 				 all. Not in the line */
 };
 

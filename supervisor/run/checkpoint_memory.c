@@ -201,7 +201,10 @@ static int write_runs(struct checkpoint_work *w, size_t process, const struct bu
 	struct image_writer *writer, const struct image *parent)
 {
 	struct blocks_to_write to_write = prepare_runs(w, process, runs, writer, parent);
-	int failed = blocks_write(&to_write, w->e);
+	int failed;
+
+	to_write.half = w->request->nobody_waits && phase_now == PHASE_COPIES;
+	failed = blocks_write(&to_write, w->e);
 
 	if (!failed && is_peer(w, process) && process < w->last_looks)
 		peers_add(w->peers, writer, parent, to_write.parent_source);

@@ -43,8 +43,9 @@ static int take_requested(struct supervisor *s, const struct checkpoint_request 
 
 void requests_checkpoint(struct supervisor *s, enum job_reason reason, unsigned deadline_s)
 {
-	struct checkpoint_request request = {
-		.foresee = deadline_s, .fork = reason == JOB_INTERVAL};
+	struct checkpoint_request request = {.foresee = deadline_s,
+		.fork = reason == JOB_INTERVAL,
+		.nobody_waits = reason == JOB_INTERVAL};
 	struct err e = ERR_INIT;
 
 	if (s->job) {
