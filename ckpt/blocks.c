@@ -63,11 +63,12 @@ static size_t chunk_size(const struct blocks_to_write *to_write)
 }
 
 /* Chunks end at multiples of their size, so that the same memory is cut the same way in every
- * checkpoint. */
-static void cut_chunk(struct file *f, struct chunk *c)
+ * checkpoint. Of those that are settled by hashes nothing is read: the fewer, the better. */
+static void cut_chunk(const struct work *w, struct file *f, struct chunk *c)
 {
 	const struct block_run *run = &f->to_write->runs[f->run];
-	uint64_t left = run->size - f->offset, size = chunk_size(f->to_write);
+	uint64_t left = run->size - f->offset;
+	uint64_t size = w->settling ? CHUNK_SIZE : chunk_size(f->to_write);
 
 	size -= (run->address + f->offset) % size;
 	if (size > left)
@@ -89,7 +90,7 @@ static bool take_of_file(const struct work *w, struct file *f, struct chunk *c)
 	}
 	if (f->run == to_write->run_count)
 		return false;
-	cut_chunk(f, c);
+	cut_chunk(w, f, c);
 	return true;
 }
 
@@ -136,16 +137,38 @@ static bool next_chunk(struct work *w, size_t *file, struct chunk *c)
 	return found;
 }
 
-static void leave_chunk(struct work *w, size_t file, const struct chunk *c)
+/* Blocks [@first, @end) of @c. Under the lock. */
+static void leave_piece(
+	struct work *w, size_t file, const struct chunk *c, uint32_t first, uint32_t end)
 {
 	struct left left = {.file = file,
 		.run = c->run - w->files[file].to_write->runs,
-		.address = c->address,
-		.blocks = c->blocks,
-		.wanted = c->wanted};
+		.address = c->address + (uint64_t)first * IMAGE_BLOCK,
+		.blocks = end - first};
+	bool any = false;
+
+	for (uint32_t i = first; i < end; i++) {
+		if (!chunk_has(&c->wanted, i))
+			continue;
+		left.wanted.bits[(i - first) / 64] |= 1ull << (i - first) % 64;
+		any = true;
+	}
+	if (any)
+		buf_push(&w->left, struct left, &left);
+}
+
+/* What is to be read of it becomes chunks of the usual size. */
+static void leave_chunk(struct work *w, size_t file, const struct chunk *c)
+{
+	uint32_t size = chunk_size(w->files[file].to_write) / IMAGE_BLOCK, end;
 
 	pthread_mutex_lock(&w->lock);
-	buf_push(&w->left, struct left, &left);
+	for (uint32_t first = 0; first < c->blocks; first = end) {
+		end = first + size - (c->address / IMAGE_BLOCK + first) % size;
+		if (end > c->blocks)
+			end = c->blocks;
+		leave_piece(w, file, c, first, end);
+	}
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -344,6 +367,9 @@ int blocks_write_files(const struct blocks_to_write *files, size_t count, struct
 	w.files = xcalloc(count, sizeof(*w.files));
 	for (size_t i = 0; i < count; i++) {
 		w.files[i].to_write = &files[i];
+		if (files[i].parent)
+			image_writer_parent(
+				files[i].writer, files[i].parent, files[i].parent_source);
 		hashes |= knows_hashes(&files[i]);
 	}
 	threads = count_threads(&w);

@@ -253,11 +253,10 @@ size_t checkpoint_owner(const struct checkpoint *c, size_t process, enum image_s
 static bool can_be_opened(const char *path)
 {
 	struct checkpoint *c = checkpoint_open(path, NULL);
+	bool can = c && !checkpoint_need_hashes(c, NULL);
 
-	if (!c)
-		return false;
 	checkpoint_close(c);
-	return true;
+	return can;
 }
 
 char *checkpoint_older(const char *path)
@@ -283,6 +282,16 @@ char *checkpoint_older(const char *path)
 	}
 	store_entries_free(&all);
 	return found;
+}
+
+int checkpoint_need_hashes(const struct checkpoint *c, struct err *e)
+{
+	if (image_need_hashes(c->job, e) < 0)
+		return -1;
+	for (size_t i = 0; i < c->process_count; i++)
+		if (image_need_hashes(c->processes[i], e) < 0)
+			return -1;
+	return 0;
 }
 
 int checkpoint_verify(const struct checkpoint *c, struct err *e)

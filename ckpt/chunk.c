@@ -20,6 +20,7 @@ void chunk_begin(
 	c->run = run;
 	c->address = address;
 	c->blocks = blocks;
+	c->one = false;
 	memset(&c->wanted, 0xff, sizeof(c->wanted));
 }
 
@@ -104,19 +105,78 @@ static uint32_t number_in(const struct image_extent *x, const struct chunk *c, u
 	return (block_address(c, i) - x->address) / IMAGE_BLOCK;
 }
 
-/* Block @i is where the parent's extent @x has it. */
-static void refer_to_parent(struct chunk *c, uint32_t i, const struct blocks_to_write *to_write,
-	const struct image_extent *x)
+/* How many blocks from @i on the parent's extent @x has. */
+static uint32_t count_in(const struct image_extent *x, const struct chunk *c, uint32_t i)
+{
+	uint32_t in_extent = x->blocks - number_in(x, c, i);
+
+	return in_extent < c->blocks - i ? in_extent : c->blocks - i;
+}
+
+/* Where the parent's extent @x has block @i. */
+static struct block_place parent_place(const struct chunk *c, uint32_t i,
+	const struct blocks_to_write *to_write, const struct image_extent *x)
 {
 	uint32_t nth = number_in(x, c, i);
 
-	c->fate[i] = FATE_PARENT;
-	c->parent[i] = (struct place){
+	return (struct block_place){
 		.source = to_write->parent_source[x->source],
 		.offset = x->file_offset + (uint64_t)nth * IMAGE_BLOCK,
 		.pack = image_pack_of(to_write->parent, x),
 		.skip = x->skip + nth,
+		.table = x->hash_table + 1,
+		.first_hash = x->first_hash + nth,
 	};
+}
+
+static void refer_to_parent(struct chunk *c, uint32_t i, const struct blocks_to_write *to_write,
+	const struct image_extent *x)
+{
+	c->fate[i] = FATE_PARENT;
+	c->parent[i] = parent_place(c, i, to_write, x);
+}
+
+/* The parent's extent that has all blocks of the chunk, NULL: there is none. */
+static const struct image_extent *whole_extent(
+	const struct chunk *c, const struct blocks_to_write *to_write)
+{
+	const struct image_extent *x = parent_extent(c, 0, to_write, NULL);
+
+	return x && image_extent_is_stored(x) && count_in(x, c, 0) == c->blocks ? x : NULL;
+}
+
+static void refer_whole(struct chunk *c, const struct blocks_to_write *to_write,
+	const struct image_extent *x)
+{
+	c->parent[0] = parent_place(c, 0, to_write, x);
+	c->one = true;
+}
+
+/* A reference to the parent, if the hashes say that it has all of the chunk in a row. */
+static bool is_as_in_parent(struct chunk *c, const struct blocks_to_write *to_write)
+{
+	const struct image_extent *x = whole_extent(c, to_write);
+	const uint8_t *hashes =
+		x ? image_hashes(to_write->parent, x, number_in(x, c, 0), c->blocks, NULL)
+		  : NULL;
+
+	if (!hashes || memcmp(c->hash, hashes, c->blocks * (size_t)IMAGE_HASH_SIZE))
+		return false;
+	refer_whole(c, to_write, x);
+	return true;
+}
+
+/* Of @count blocks from @i on, which the parent's extent @x has, those that are the same. If their hashes cannot be
+ * read, none is. */
+static void filter_extent(struct chunk *c, uint32_t i, uint32_t count,
+	const struct blocks_to_write *to_write, const struct image_extent *x)
+{
+	const uint8_t *hashes =
+		image_hashes(to_write->parent, x, number_in(x, c, i), count, NULL);
+
+	for (uint32_t end = i + count; hashes && i < end; i++, hashes += IMAGE_HASH_SIZE)
+		if (c->fate[i] == FATE_STORE && !memcmp(c->hash[i], hashes, IMAGE_HASH_SIZE))
+			refer_to_parent(c, i, to_write, x);
 }
 
 /* Blocks that the parent has with the same hash become references to where the parent's are:
@@ -124,30 +184,34 @@ static void refer_to_parent(struct chunk *c, uint32_t i, const struct blocks_to_
 static void filter_parent(struct chunk *c, const struct blocks_to_write *to_write)
 {
 	const struct image_extent *x = NULL;
+	uint32_t count;
 
-	for (uint32_t i = 0; i < c->blocks; i++) {
+	for (uint32_t i = 0; i < c->blocks; i += count) {
+		count = 1;
 		if (c->fate[i] != FATE_STORE)
 			continue;
 		x = parent_extent(c, i, to_write, x);
-		if (x && image_extent_is_stored(x) &&
-			!memcmp(c->hash[i], image_hash(to_write->parent, x, number_in(x, c, i)),
-				IMAGE_HASH_SIZE))
-			refer_to_parent(c, i, to_write, x);
+		if (!x || !image_extent_is_stored(x))
+			continue;
+		count = count_in(x, c, i);
+		filter_extent(c, i, count, to_write, x);
 	}
 }
 
-/* Blocks that are known to be as they were need not be read. False: the parent has not all of
+/* Blocks that are known to be as they were need not be read, nor their hashes. False: the parent has not all of
  * them, as it has none that are zero. */
 static bool filter_clean(struct chunk *c, const struct blocks_to_write *to_write)
 {
-	const struct image_extent *x = NULL;
+	const struct image_extent *x = whole_extent(c, to_write);
 
+	if (x) {
+		refer_whole(c, to_write, x);
+		return true;
+	}
 	for (uint32_t i = 0; i < c->blocks; i++) {
 		x = parent_extent(c, i, to_write, x);
 		if (!x || !image_extent_is_stored(x))
 			return false;
-		memcpy(c->hash[i], image_hash(to_write->parent, x, number_in(x, c, i)),
-			IMAGE_HASH_SIZE);
 		refer_to_parent(c, i, to_write, x);
 	}
 	return true;
@@ -248,22 +312,33 @@ static void filter_pack(struct chunk *c)
 /* Whether block @i continues what block @i - 1 was. */
 static bool continues_run(const struct chunk *c, uint32_t i)
 {
-	const struct place *before = &c->parent[i - 1], *this = &c->parent[i];
+	const struct block_place *before = &c->parent[i - 1], *this = &c->parent[i];
 
 	if (c->fate[i] != c->fate[i - 1])
 		return false;
 	if (c->fate[i] != FATE_PARENT)
 		return true;
-	if (before->source != this->source || before->pack != this->pack)
+	if (before->source != this->source || before->pack != this->pack ||
+		before->table != this->table)
+		return false;
+	if (this->table && before->first_hash + 1 != this->first_hash)
 		return false;
 	return this->pack ? before->skip + 1 == this->skip
 			  : before->offset + IMAGE_BLOCK == this->offset;
 }
 
+static void sink_reference(
+	const struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks)
+{
+	const struct block_place *place = &c->parent[first];
+
+	image_writer_reference(w, c->run->object, block_address(c, first), place, blocks,
+		place->table ? NULL : c->hash[first]);
+}
+
 static int sink_run(
 	struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks, struct err *e)
 {
-	const struct place *parent = &c->parent[first];
 	uint64_t address = block_address(c, first);
 	uint32_t object = c->run->object;
 
@@ -278,12 +353,7 @@ static int sink_run(
 		image_writer_zero(w, object, address, blocks);
 		return 0;
 	case FATE_PARENT:
-		if (parent->pack)
-			image_writer_pack_reference(w, object, address, parent->source,
-				parent->pack, parent->skip, blocks, c->hash[first]);
-		else
-			image_writer_reference(w, object, address, parent->source,
-				parent->offset, blocks, c->hash[first]);
+		sink_reference(c, w, first, blocks);
 		return 0;
 	case FATE_PACKED: /* written already, all at once */
 	case FATE_DROP:
@@ -297,6 +367,10 @@ int chunk_write(struct chunk *c, struct image_writer *w, struct err *e)
 {
 	uint32_t end;
 
+	if (c->one) {
+		sink_reference(c, w, 0, c->blocks);
+		return 0;
+	}
 	if (c->pack_count && image_writer_packs(w, c->run->object, c->packed, c->packed_size,
 				     c->packs, c->pack_count, e) < 0)
 		return -1;
@@ -346,6 +420,10 @@ int chunk_record_known(
 	if (r)
 		return r < 0 ? -1 : 0;
 	c->pack_count = 0;
+	if (to_write->parent && is_as_in_parent(c, to_write)) {
+		*left = false;
+		return chunk_write(c, to_write->writer, e);
+	}
 	settle_zero(c);
 	if (to_write->parent)
 		filter_parent(c, to_write);
@@ -378,7 +456,7 @@ uint64_t chunk_stored_bytes(const struct chunk *c)
 {
 	uint64_t bytes = c->pack_count ? c->packed_size : 0;
 
-	for (uint32_t i = 0; i < c->blocks; i++)
+	for (uint32_t i = 0; !c->one && i < c->blocks; i++)
 		bytes += c->fate[i] == FATE_STORE ? IMAGE_BLOCK : 0;
 	return bytes;
 }

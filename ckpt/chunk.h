@@ -46,12 +46,8 @@ struct chunk {
 	uint8_t *data;              /* page-aligned, CHUNK_SIZE */
 	enum fate fate[CHUNK_BLOCKS];
 	uint8_t hash[CHUNK_BLOCKS][IMAGE_HASH_SIZE];
-	struct place {
-		uint32_t source;
-		uint64_t offset;
-		const struct image_pack *pack; /* NULL: it is not compressed */
-		uint32_t skip;                 /* in the pack */
-	} parent[CHUNK_BLOCKS];                /* FATE_PARENT */
+	struct block_place parent[CHUNK_BLOCKS]; /* FATE_PARENT */
+	bool one; /* all blocks are FATE_PARENT, one behind the other from parent[0] on */
 
 	enum image_pack_method method;
 	struct packer *packer; /* NULL: nothing is to be compressed */

@@ -83,11 +83,23 @@ static const struct image_extent *extent_of(const struct peers *p, const struct 
 	return buf_at(&peer_of(p, s)->w->extents, struct image_extent, s->extent);
 }
 
+/* NULL: it is in the parent's files, and cannot be read. Blocks in the table are none of these. */
 static const uint8_t *hash_of(const struct peers *p, const struct seen *s)
 {
-	const uint8_t *hashes = peer_of(p, s)->w->hashes.data;
+	const struct image_extent *x = extent_of(p, s);
+	uint64_t number = (uint64_t)x->first_hash + s->block;
 
-	return hashes + (extent_of(p, s)->first_hash + s->block) * IMAGE_HASH_SIZE;
+	if (x->hash_table) /* as in struct block_place */
+		return image_hashes_of(
+			peer_of(p, s)->parent, x->hash_table - 1, number, 1, NULL);
+	return (const uint8_t *)peer_of(p, s)->w->hashes.data + number * IMAGE_HASH_SIZE;
+}
+
+static bool has_hash(const struct peers *p, const struct seen *s, const uint8_t *hash)
+{
+	const uint8_t *other = hash_of(p, s);
+
+	return other && !memcmp(other, hash, IMAGE_HASH_SIZE);
 }
 
 static size_t home_of(const struct peers *p, const uint8_t *hash)
@@ -116,7 +128,7 @@ static struct seen *find_slot(
 
 	while (p->slots[at].peer &&
 		(p->slots[at].tag != tag || peer_of(p, &p->slots[at])->w == not ||
-			memcmp(hash_of(p, &p->slots[at]), hash, IMAGE_HASH_SIZE)))
+			!has_hash(p, &p->slots[at], hash)))
 		at = (at + 1) & (p->slot_count - 1);
 	return &p->slots[at];
 }
@@ -188,9 +200,9 @@ static void add_extent(struct peers *p, struct seen s, const struct image_extent
 {
 	for (s.block = 0; s.block < x->blocks; s.block++) {
 		const uint8_t *hash = hash_of(p, &s);
-		struct seen *slot = find_slot(p, hash, NULL);
+		struct seen *slot = hash ? find_slot(p, hash, NULL) : NULL;
 
-		if (slot->peer)
+		if (!slot || slot->peer)
 			continue;
 		s.tag = tag_of(hash);
 		*slot = s;
@@ -267,18 +279,18 @@ static bool get_link(struct peers *p, struct image_writer *w, const struct seen 
 
 /* ---- chunks ---- */
 
-static struct place place_of(const struct peers *p, const struct seen *s)
+static struct block_place place_of(const struct peers *p, const struct seen *s)
 {
 	const struct image_extent *x = extent_of(p, s);
 	const struct image_writer *w = peer_of(p, s)->w;
 
 	if (x->kind == IMAGE_EXTENT_PACKED)
-		return (struct place){
+		return (struct block_place){
 			.source = x->source,
 			.pack = buf_at(&w->packs, struct image_pack, x->file_offset),
 			.skip = x->skip + s->block,
 		};
-	return (struct place){.source = x->source,
+	return (struct block_place){.source = x->source,
 		.offset = x->file_offset + (uint64_t)s->block * IMAGE_BLOCK};
 }
 
@@ -302,7 +314,7 @@ static struct seen look_up(const struct peers *p, const struct chunk *c, uint32_
 
 	if (s.peer && ++s.block == extent_of(p, &s)->blocks)
 		next_extent(p, &s);
-	if (!s.peer || memcmp(hash_of(p, &s), c->hash[i], IMAGE_HASH_SIZE))
+	if (!s.peer || !has_hash(p, &s, c->hash[i]))
 		s = *find_slot(p, c->hash[i], w);
 	return s;
 }
@@ -310,7 +322,7 @@ static struct seen look_up(const struct peers *p, const struct chunk *c, uint32_
 /* Whether block @b is in the same file as @a, and right behind it. */
 static bool is_next(const struct peers *p, const struct seen *a, const struct seen *b)
 {
-	struct place x, y;
+	struct block_place x, y;
 
 	if (!a->peer || a->peer != b->peer)
 		return false;
@@ -328,7 +340,7 @@ static bool read_whole(int fd, void *data, size_t size, uint64_t offset)
 
 /* Read @blocks blocks at @place of @fd. NULL: not available. */
 static const uint8_t *read_place(
-	struct chunk *c, int fd, const struct place *place, uint32_t blocks)
+	struct chunk *c, int fd, const struct block_place *place, uint32_t blocks)
 {
 	const struct image_pack *pack = place->pack;
 	uint8_t *unpacked = c->others + (IMAGE_PACK_BLOCKS + 1) * (size_t)IMAGE_BLOCK;
@@ -346,7 +358,7 @@ static const uint8_t *read_place(
 }
 
 /* Blocks [@first, @end) of @c are one behind the other at @place, unless only their hashes are the same. */
-static void refer_to_peer(struct chunk *c, uint32_t first, uint32_t end, struct place place,
+static void refer_to_peer(struct chunk *c, uint32_t first, uint32_t end, struct block_place place,
 	const struct peer_link *link)
 {
 	const uint8_t *data = read_place(c, link->fd, &place, end - first);

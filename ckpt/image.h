@@ -11,6 +11,8 @@
  *	PID.N, job.N
  *		more blocks of PID or job, which refers to them; nothing but a header and blocks
  *
+ * Blocks that are as they were in the checkpoint before are in its files, and so are their hashes.
+ *
  * Layout of each file:
  *
  *	0		ELF header, then at IMAGE_SUPER_OFFSET struct image_super
@@ -70,7 +72,8 @@ enum image_file_kind {
 #define IMAGE_INCOMPAT_PEERS    0x1000u /* files of other processes are: IMAGE_NOTE_CHAIN_NAMES */
 #define IMAGE_INCOMPAT_NAMED    0x2000u /* objects of kind FILE have flags besides ABSENT */
 #define IMAGE_INCOMPAT_LINKS    0x4000u /* some objects of kind FILE are symbolic links */
-#define IMAGE_INCOMPAT_KNOWN    (2 * IMAGE_INCOMPAT_LINKS - 1) /* the last one of them */
+#define IMAGE_INCOMPAT_TABLES   0x8000u /* hashes are in other files: IMAGE_NOTE_HASH_TABLES */
+#define IMAGE_INCOMPAT_KNOWN    (2 * IMAGE_INCOMPAT_TABLES - 1) /* the last one of them */
 
 struct image_super {
 	uint8_t magic[8];
@@ -124,7 +127,10 @@ struct image_extent {
 	uint64_t address;
 	/* DATA: in the file that `source` names; PACKED: index in IMAGE_NOTE_PACKS */
 	uint64_t file_offset;
-	uint64_t first_hash; /* index in the hashes of this file; DATA and PACKED */
+	uint32_t first_hash; /* index in the hashes; DATA and PACKED */
+	/* Whose hashes: 0 are those of this file, others are in IMAGE_NOTE_HASH_TABLES, which is
+	 * counted from 1; DATA and PACKED with a source only */
+	uint32_t hash_table;
 	uint32_t blocks;
 	uint32_t object;
 	uint16_t kind;
@@ -137,6 +143,26 @@ IMAGE_SIZE_IS(struct image_extent, 40);
 static inline int image_extent_is_stored(const struct image_extent *x)
 {
 	return x->kind == IMAGE_EXTENT_DATA || x->kind == IMAGE_EXTENT_PACKED;
+}
+
+/*
+ * Hashes in another file, where they are part of the metadata. They are not read with that: each
+ * IMAGE_HASH_PIECE of them have a checksum of their own in IMAGE_NOTE_HASH_SUMS.
+ */
+struct image_hash_table {
+	uint64_t offset; /* in the file that `source` names */
+	uint64_t count;
+	uint64_t first_sum; /* index in IMAGE_NOTE_HASH_SUMS */
+	uint32_t source;    /* index in IMAGE_NOTE_CHAIN */
+	uint32_t reserved;
+};
+IMAGE_SIZE_IS(struct image_hash_table, 32);
+
+#define IMAGE_HASH_PIECE 4096u /* hashes */
+
+static inline uint64_t image_hash_pieces(uint64_t hashes)
+{
+	return hashes / IMAGE_HASH_PIECE + (hashes % IMAGE_HASH_PIECE != 0);
 }
 
 /* How the blocks of a pack are compressed. */
@@ -212,7 +238,9 @@ enum image_note {
 	IMAGE_NOTE_XATTR_VALUES = 39,    /* bytes: their values, one behind the other; job */
 	IMAGE_NOTE_CHAIN_NAMES = 40,     /* uint32_t: a string for an entry of CHAIN; process */
 	IMAGE_NOTE_SAVE_DIRS = 41,       /* uint32_t: strings (--save-dirs); job */
-	IMAGE_NOTE_MAX = 42, /* each before it has a row in note_rules (image_meta.c) */
+	IMAGE_NOTE_HASH_TABLES = 42,     /* struct image_hash_table; process */
+	IMAGE_NOTE_HASH_SUMS = 43,       /* uint64_t: XXH3-64 of the pieces of HASH_TABLES; process */
+	IMAGE_NOTE_MAX = 44, /* each before it has a row in note_rules (image_meta.c) */
 };
 
 /* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,

@@ -119,13 +119,38 @@ static int check_bounds(const struct image *img, const struct image_extent *x, s
 	return 0;
 }
 
-int image_open_chain(struct image *img, int dir, int parent, const char *name, struct err *e)
+/* Where an image's chain is looked for. */
+struct places {
+	int dir, parent;
+	const char *name;
+};
+
+static int need_source(
+	struct image *img, uint32_t index, const struct places *places, struct err *e)
 {
 	const struct image_chain *chain;
 	size_t count;
 
-	BUG_ON(img->sources);
 	chain = image_note_array(img, IMAGE_NOTE_CHAIN, struct image_chain, &count);
+	return img->sources[index].fd >= 0 ? 0
+					   : open_source(img, index, chain, places->dir,
+						     places->parent, places->name, e);
+}
+
+static int need_table(
+	struct image *img, uint32_t table, const struct places *places, struct err *e)
+{
+	return need_source(img, image_table_source(img, table), places, e) < 0
+		       ? -1
+		       : image_open_table(img, table, e);
+}
+
+int image_open_chain(struct image *img, int dir, int parent, const char *name, struct err *e)
+{
+	const struct places places = {dir, parent, name};
+	size_t count = image_note_count(img, IMAGE_NOTE_CHAIN, sizeof(struct image_chain));
+
+	BUG_ON(img->sources);
 	img->sources = xcalloc(count, sizeof(*img->sources));
 	img->source_count = count;
 	for (size_t i = 0; i < count; i++)
@@ -138,10 +163,10 @@ int image_open_chain(struct image *img, int dir, int parent, const char *name, s
 		/* Only what an extent refers to: a process that is younger than a checkpoint of the chain has no file
 		 * in it.
 		 */
-		if (img->sources[x->source].fd < 0 &&
-			open_source(img, x->source, chain, dir, parent, name, e) < 0)
+		if (need_source(img, x->source, &places, e) < 0 ||
+			check_bounds(img, x, e) < 0)
 			return -1;
-		if (check_bounds(img, x, e) < 0)
+		if (x->hash_table && need_table(img, x->hash_table, &places, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -50,6 +50,8 @@ static bool can_merge(const struct image_extent *a, const struct image_extent *b
 		return false;
 	if (a->address + size != b->address || a->blocks > UINT32_MAX - b->blocks)
 		return false;
+	if (a->hash_table != b->hash_table || a->first_hash + a->blocks != b->first_hash)
+		return a->kind == IMAGE_EXTENT_ZERO;
 	if (a->kind == IMAGE_EXTENT_PACKED)
 		return a->file_offset == b->file_offset && a->skip + a->blocks == b->skip;
 	return a->kind != IMAGE_EXTENT_DATA || a->file_offset + size == b->file_offset;
@@ -79,7 +81,7 @@ struct hash_run {
 	uint64_t first, count;
 };
 
-/* Put the hashes of @x behind the *count hashes in @runs. */
+/* Put the hashes of @x, which are this file's, behind the *count hashes in @runs. */
 static void place_hashes(struct image_extent *x, struct buf *runs, uint64_t *count)
 {
 	size_t n = buf_count(runs, struct hash_run);
@@ -110,7 +112,7 @@ static void sort_extents(struct image_writer *w, struct buf *runs)
 
 		if (this.kind == IMAGE_EXTENT_PACKED)
 			this.file_offset = place_pack(w, &this, pack_sources, &packs);
-		if (image_extent_is_stored(&this))
+		if (image_extent_is_stored(&this) && !this.hash_table)
 			place_hashes(&this, runs, &hashes);
 		if (kept && can_merge(&x[kept - 1], &this))
 			x[kept - 1].blocks += this.blocks;
@@ -232,7 +234,10 @@ static int lay_out(struct image_writer *w, struct layout *l, struct err *e)
 	cleanup_buf struct buf notes = {0}, hash_runs = {0};
 
 	l->meta_offset = w->files[0].end;
+	if (w->hashes.len / IMAGE_HASH_SIZE > UINT32_MAX)
+		return err_set(e, EFBIG, "cannot write %s: too many blocks", w->files[0].what);
 	sort_extents(w, &hash_runs);
+	image_writer_place_tables(w);
 	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
 		if (w->notes[i].len > UINT32_MAX)
 			return err_set(

@@ -57,6 +57,8 @@ static const struct note_rule {
 	[IMAGE_NOTE_PACKS] = {sizeof(struct image_pack), 0},
 	[IMAGE_NOTE_CHAIN_NAMES] = {sizeof(uint32_t), 0},
 	[IMAGE_NOTE_SAVE_DIRS] = {sizeof(uint32_t), 0},
+	[IMAGE_NOTE_HASH_TABLES] = {sizeof(struct image_hash_table), 0},
+	[IMAGE_NOTE_HASH_SUMS] = {sizeof(uint64_t), 0},
 };
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */
@@ -243,9 +245,8 @@ static int check_place(const struct image *img, const struct image_extent *x, st
 	if (x->kind == IMAGE_EXTENT_PACKED && check_pack(img, x, e) < 0)
 		return -1;
 	offset = image_extent_place(img, x, &size);
-	if (x->first_hash > img->hash_count || x->blocks > img->hash_count - x->first_hash)
-		return image_bad(
-			img, e, "the extent at %#" PRIx64 " has no hashes", x->address);
+	if (image_check_hashes(img, x, e) < 0)
+		return -1;
 	if ((x->kind == IMAGE_EXTENT_DATA && offset % IMAGE_BLOCK) ||
 		offset < IMAGE_HEAD_SIZE || __builtin_add_overflow(offset, size, &end))
 		return image_bad(
@@ -374,7 +375,12 @@ int image_read_meta(struct image *img, const uint8_t *head, struct err *e)
 	if (!headers || find_parts(img, headers, count, parts, e) < 0 ||
 		take_parts(img, parts, e) < 0)
 		return -1;
-	if (check_chain(img, e) < 0)
+	if (check_chain(img, e) < 0 || image_check_tables(img, e) < 0)
 		return -1;
 	return check_extents(img, e);
+}
+
+uint64_t image_hashes_offset(const struct image *img)
+{
+	return img->super.meta_offset + (img->hashes - (const uint8_t *)img->meta);
 }

@@ -207,6 +207,7 @@ void image_close(struct image *img)
 	}
 	for (int i = 0; i < IMAGE_NOTE_MAX; i++)
 		image_memory_free((void *)img->notes[i].data);
+	image_free_tables(img);
 	image_names_free(img);
 	free(img->sources);
 	image_memory_free(img->meta);
@@ -314,12 +315,6 @@ uint64_t image_extent_place(
 	return pack ? pack->file_offset : x->file_offset;
 }
 
-const uint8_t *image_hash(const struct image *img, const struct image_extent *x, uint32_t block)
-{
-	BUG_ON(!image_extent_is_stored(x) || block >= x->blocks);
-	return img->hashes + (x->first_hash + block) * IMAGE_HASH_SIZE;
-}
-
 int image_source_fd(const struct image *img, const struct image_extent *x)
 {
 	if (!x->source)
@@ -380,6 +375,7 @@ int image_read_blocks(const struct image *img, const struct image_extent *x, uin
 	uint64_t skip = (uint64_t)first * IMAGE_BLOCK;
 	uint8_t hash[IMAGE_HASH_SIZE];
 	int fd = image_source_fd(img, x);
+	const uint8_t *wanted;
 
 	BUG_ON(!image_extent_is_stored(x) || first > x->blocks || blocks > x->blocks - first);
 	if (!blocks)
@@ -391,9 +387,12 @@ int image_read_blocks(const struct image *img, const struct image_extent *x, uin
 			: pread_all(fd, data, (size_t)blocks * IMAGE_BLOCK,
 				  x->file_offset + skip, source_path(img, x), e))
 		return -1;
+	wanted = image_hashes(img, x, first, blocks, e);
+	if (!wanted)
+		return -1;
 	for (uint32_t i = 0; i < blocks; i++) {
 		hash128((char *)data + (size_t)i * IMAGE_BLOCK, IMAGE_BLOCK, hash);
-		if (!memcmp(hash, image_hash(img, x, first + i), sizeof(hash)))
+		if (!memcmp(hash, wanted + (size_t)i * IMAGE_HASH_SIZE, sizeof(hash)))
 			continue;
 		return image_damaged(img, x, x->address + skip + (uint64_t)i * IMAGE_BLOCK, e);
 	}

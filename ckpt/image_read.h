@@ -25,8 +25,10 @@ struct image {
 
 	const struct image_extent *extents;
 	size_t extent_count;
-	const uint8_t *hashes; /* IMAGE_HASH_SIZE bytes each */
+	const uint8_t *hashes; /* of this file; IMAGE_HASH_SIZE bytes each */
 	size_t hash_count;
+	struct image_table *tables; /* of IMAGE_NOTE_HASH_TABLES; see image_hashes.c */
+	size_t table_count;
 	const char *strings;
 	size_t strings_size;
 
@@ -97,9 +99,20 @@ bool image_is_blocks_file(const char *name);
 uint64_t image_extent_place(
 	const struct image *img, const struct image_extent *x, uint64_t *size);
 
-/* Hash of block number @block of @x, 16 bytes. */
+/* Hashes of @count blocks (at least 1) from number @first of @x on, 16 bytes each. Those that another file has are
+ * read out of it the first time: the chain must be open. NULL: they cannot be, or are damaged. Thread-safe. */
+const uint8_t *image_hashes(const struct image *img, const struct image_extent *x,
+	uint32_t first, uint32_t count, struct err *e);
+/* The same of one block. */
 const uint8_t *image_hash(
 	const struct image *img, const struct image_extent *x, uint32_t block);
+/* The same of hash number @first on of @table, 0 or as in an extent, which must have them. */
+const uint8_t *image_hashes_of(const struct image *img, uint32_t table, uint64_t first,
+	uint64_t count, struct err *e);
+/* Read all that extents need, so that asking for them does not fail afterwards. */
+int image_need_hashes(const struct image *img, struct err *e);
+/* Where in its file its own hashes begin. */
+uint64_t image_hashes_offset(const struct image *img);
 
 /* Open the other files that extents of @img point to: @dir is the directory that it is in itself,
  * @parent the directory that holds the checkpoints, @name the file's name in each. Checks ids and

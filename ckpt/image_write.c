@@ -75,15 +75,16 @@ void image_writer_range(
 	buf_push(&w->ranges, struct image_range, &range);
 }
 
-/* Record an extent and, when it has any, its hashes. */
+/* Record an extent and, when they belong into this file, its hashes. */
 static void record_extent(struct image_writer *w, struct image_extent x, const uint8_t *hashes)
 {
 	pthread_mutex_lock(&w->lock);
-	x.first_hash = w->hashes.len / IMAGE_HASH_SIZE;
-	if (hashes)
+	if (hashes) {
+		x.first_hash = w->hashes.len / IMAGE_HASH_SIZE;
 		buf_add(&w->hashes, hashes, (size_t)x.blocks * IMAGE_HASH_SIZE);
-	else
-		x.first_hash = 0;
+	}
+	if (image_extent_is_stored(&x))
+		w->hashed += x.blocks;
 	buf_push(&w->extents, struct image_extent, &x);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -165,27 +166,28 @@ int image_writer_packs(struct image_writer *w, uint32_t object, const void *data
 	return 0;
 }
 
-void image_writer_pack_reference(struct image_writer *w, uint32_t object, uint64_t address,
-	uint32_t source, const struct image_pack *pack, uint16_t skip, uint32_t blocks,
-	const uint8_t *hashes)
-{
-	BUG_ON(!source || skip + blocks > pack->blocks);
-	record_packed(w,
-		(struct image_extent){
-			.address = address,
-			.blocks = blocks,
-			.object = object,
-			.skip = skip,
-			.source = source,
-		},
-		pack, hashes);
-}
-
 void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t address,
-	uint32_t source, uint64_t file_offset, uint32_t blocks, const uint8_t *hashes)
+	const struct block_place *place, uint32_t blocks, const uint8_t *hashes)
 {
-	BUG_ON(!source);
-	record_data(w, object, address, source, file_offset, blocks, hashes);
+	struct image_extent x = {
+		.address = address,
+		.file_offset = place->offset,
+		.first_hash = place->first_hash,
+		.hash_table = place->table,
+		.blocks = blocks,
+		.object = object,
+		.kind = IMAGE_EXTENT_DATA,
+		.source = place->source,
+	};
+
+	BUG_ON(!place->source || !place->table != !!hashes);
+	if (!place->pack) {
+		record_extent(w, x, hashes);
+		return;
+	}
+	BUG_ON(place->skip + blocks > place->pack->blocks);
+	x.skip = place->skip;
+	record_packed(w, x, place->pack, hashes);
 }
 
 void image_writer_zero(
@@ -204,7 +206,7 @@ void image_writer_zero(
 void image_writer_recorded(const struct image_writer *w, size_t *extents, size_t *hashes)
 {
 	*extents = buf_count(&w->extents, struct image_extent);
-	*hashes = w->hashes.len;
+	*hashes = w->hashed * IMAGE_HASH_SIZE;
 }
 
 uint64_t image_writer_stored(const struct image_writer *w)
@@ -228,6 +230,7 @@ void image_writer_abort(struct image_writer *w)
 	buf_free(&w->extents);
 	buf_free(&w->hashes);
 	buf_free(&w->packs);
+	buf_free(&w->tables);
 	buf_free(&w->ranges);
 	pthread_mutex_destroy(&w->lock);
 	free(w);

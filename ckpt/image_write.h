@@ -19,6 +19,7 @@
 #include "ckpt/image.h"
 #include "lib/err.h"
 
+struct image;
 struct image_writer;
 
 /* Create @name (mode 0600, must not exist) in directory @dirfd. @what names it in messages.
@@ -89,16 +90,26 @@ struct packed_run {
 int image_writer_packs(struct image_writer *w, uint32_t object, const void *data, size_t size,
 	const struct packed_run *runs, size_t count, struct err *e);
 
-/* Record @blocks blocks behind the first @skip ones of @pack, which is in another checkpoint's
- * file (@source > 0 in the chain). Thread-safe. */
-void image_writer_pack_reference(struct image_writer *w, uint32_t object, uint64_t address,
-	uint32_t source, const struct image_pack *pack, uint16_t skip, uint32_t blocks,
-	const uint8_t *hashes);
+/* Where blocks are that another file has. */
+struct block_place {
+	uint32_t source; /* of the file, in the chain; not 0 */
+	uint32_t skip;   /* blocks of the pack before the first */
+	uint64_t offset; /* in the file */
+	const struct image_pack *pack; /* NULL: they are not compressed */
+	/* Where their hashes are: 0 are to be recorded here; 1 with the parent's own, which
+	 * image_writer_parent() has named, 2 in the first of its tables, ... */
+	uint32_t table;
+	uint32_t first_hash; /* index there */
+};
 
-/* Record blocks that are stored in another checkpoint's file (@source > 0 in the chain, at
- * @file_offset). Thread-safe. */
+/* @parent is the image that @table of a block_place is about; @parent_source has for each entry of its
+ * chain the index in that of @w. It stays open until @w is closed. May be called again with the same. */
+void image_writer_parent(struct image_writer *w, const struct image *parent,
+	const uint32_t *parent_source);
+
+/* Record @blocks blocks that another file has; @hashes only where place->table is 0. Thread-safe. */
 void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t address,
-	uint32_t source, uint64_t file_offset, uint32_t blocks, const uint8_t *hashes);
+	const struct block_place *place, uint32_t blocks, const uint8_t *hashes);
 
 /* Record zero blocks over what would not be zero by itself. Thread-safe. */
 void image_writer_zero(

@@ -1,6 +1,7 @@
 /*
  * image_write_private.h - the inside of an image writer, shared by image_write.c (collecting),
- * image_files.c (where blocks go) and image_finish.c (the metadata and the header, at close).
+ * image_files.c (where blocks go), image_hash_tables.c (where the parent's hashes are) and image_finish.c (the
+ * metadata and the header, at close).
  */
 #ifndef CKPT_IMAGE_WRITE_PRIVATE_H
 #define CKPT_IMAGE_WRITE_PRIVATE_H
@@ -42,7 +43,11 @@ struct image_writer {
 	unsigned file_count;
 	struct buf extents; /* struct image_extent, in the order of recording */
 	struct buf hashes;
+	uint64_t hashed;  /* blocks with hashes, wherever these are */
 	struct buf packs; /* struct image_pack */
+
+	const struct image *parent; /* image_writer_parent(); NULL: none */
+	struct buf tables;          /* what hash_table of an extent is counted in: image_hash_tables.c */
 };
 
 /* Write @size bytes, a multiple of IMAGE_BLOCK, to a free place: *offset in the file *source.
@@ -55,6 +60,9 @@ int image_writer_blocks(struct image_writer *w, const void *data, size_t size, u
 int image_writer_shared_blocks(struct image_writer *w, int from, uint64_t from_offset,
 	uint8_t *data, size_t size, uint8_t (*hashes)[IMAGE_HASH_SIZE], uint32_t *source,
 	uint64_t *offset, struct err *e);
+
+/* Write the notes about hashes in other files, as far as extents need them. */
+void image_writer_place_tables(struct image_writer *w);
 
 /* Append an ELF note to @out. */
 void image_writer_encode_note(

@@ -285,15 +285,25 @@ static int verify_all(char **images, int count)
 	return print_buf(&out) | status;
 }
 
+static struct checkpoint *open_to_compare(const char *image, struct err *e)
+{
+	struct checkpoint *c = checkpoint_open(image, e);
+
+	if (!c || !checkpoint_need_hashes(c, e))
+		return c;
+	checkpoint_close(c);
+	return NULL;
+}
+
 static int print_diff(const char *from, const char *to)
 {
 	cleanup_buf struct buf out = {0};
 	struct err e = ERR_INIT;
-	struct checkpoint *a = checkpoint_open(from, &e), *b;
+	struct checkpoint *a = open_to_compare(from, &e), *b;
 
 	if (!a)
 		return fail_to_read(from, &e);
-	b = checkpoint_open(to, &e);
+	b = open_to_compare(to, &e);
 	if (b)
 		diff_text(a, b, &out);
 	checkpoint_close(a);

@@ -260,9 +260,12 @@ static enum batch_unit fastest_unit(void)
 static struct batch_call *add_blocks(struct restore_plan *p, struct batch_builder *b,
 	const struct image_extent *x, uint64_t skip, uint64_t size)
 {
-	uint64_t hashes = plan_data(&p->plan, image_hash(p->img, x, skip / IMAGE_BLOCK),
-		size / IMAGE_BLOCK * IMAGE_HASH_SIZE);
+	/* restore_check_before() has had them read. */
+	const uint8_t *first = image_hash(p->img, x, skip / IMAGE_BLOCK);
+	uint64_t hashes;
 
+	BUG_ON(!first);
+	hashes = plan_data(&p->plan, first, size / IMAGE_BLOCK * IMAGE_HASH_SIZE);
 	return BATCH_ADD(b, "read memory from the image", SYS_pread64,
 		restart_fd_source(p->fds, x->source), x->address + skip, size,
 		x->file_offset + skip, hashes, fastest_unit());

@@ -184,7 +184,7 @@ int restore_check_before(struct restore *r, bool alive)
 	/* Another release says itself what else it lacks. */
 	if (release_check(r->c, r->e) ||
 		cpu_check(r->c->info->cpuid, r->c->info->xfeatures, r->e) || check_xsave(r) ||
-		check_room(r, common))
+		check_room(r, common) || checkpoint_need_hashes(r->c, r->e))
 		return -1;
 	memory_tell_growth(r->c, common, alive ? NULL : r->o->notice);
 	for (size_t i = 0; i < r->count; i++)

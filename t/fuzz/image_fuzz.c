@@ -106,14 +106,29 @@ static void add_packs(struct image_writer *w, uint32_t object, const void *block
 		struct image_pack pack = runs[i].pack;
 
 		pack.file_offset += IMAGE_HEAD_SIZE + SEED_BLOCKS * IMAGE_BLOCK;
-		image_writer_pack_reference(w, object, 0x70000 + i * 0x10000, 1, &pack, 2, 3,
+		image_writer_reference(w, object, 0x70000 + i * 0x10000,
+			&(struct block_place){.source = 1, .pack = &pack, .skip = 2}, 3,
 			hashes + 2 * IMAGE_HASH_SIZE);
 	}
 }
 
+/* Two of the parent's blocks with their hashes here, and three with their hashes there. */
+static void add_references(struct image_writer *w, const uint8_t *hashes, const struct image *parent)
+{
+	static const uint32_t sources[] = {1};
+	struct block_place place = {.source = 1, .offset = IMAGE_HEAD_SIZE};
+
+	image_writer_reference(w, 0, 0x40000, &place, 2, hashes);
+	image_writer_parent(w, parent, sources);
+	place.offset += IMAGE_BLOCK;
+	place.table = 1;
+	place.first_hash = 1;
+	image_writer_reference(w, 0, 0x48000, &place, 3, NULL);
+}
+
 /* Blocks that are the same in every file, the first of them at offset IMAGE_HEAD_SIZE; zero
- * ones; and, in a process's file with a parent, two of the parent's. */
-static void add_blocks(struct image_writer *w, uint32_t object, bool parent)
+ * ones; and, in a process's file with a parent, some of the parent's. */
+static void add_blocks(struct image_writer *w, uint32_t object, const struct image *parent)
 {
 	static uint64_t blocks[SEED_BLOCKS * IMAGE_BLOCK / 8]
 		__attribute__((aligned(IMAGE_BLOCK)));
@@ -128,7 +143,7 @@ static void add_blocks(struct image_writer *w, uint32_t object, bool parent)
 		abort();
 	image_writer_zero(w, object, 0x20000, 3);
 	if (parent)
-		image_writer_reference(w, object, 0x40000, 1, IMAGE_HEAD_SIZE, 2, hashes);
+		add_references(w, hashes, parent);
 	add_packs(w, object, blocks, hashes, parent);
 }
 
@@ -174,8 +189,10 @@ static void add_chain(struct image_writer *w)
 	image_writer_note(w, IMAGE_NOTE_CHAIN, chain, sizeof(chain));
 }
 
-/* Write a file of checkpoint @number, whose parent is number 1, and read it into @s. */
-static void make_seed(struct seed *s, enum image_file_kind kind, uint8_t number)
+/* Write a file of checkpoint @number, whose parent is number 1, and read it into @s; @parent is NULL where it has
+ * none. */
+static void make_seed(struct seed *s, enum image_file_kind kind, uint8_t number,
+	const struct image *parent)
 {
 	const char *file = kind == IMAGE_FILE_JOB ? IMAGE_JOB_FILE : FILE_NAME;
 	uint8_t id[16] = {number};
@@ -189,7 +206,7 @@ static void make_seed(struct seed *s, enum image_file_kind kind, uint8_t number)
 	w = image_writer_open(dir, file, kind, id, file, NULL);
 	if (number > 1)
 		add_chain(w);
-	add_blocks(w, kind == IMAGE_FILE_JOB, number > 1 && kind == IMAGE_FILE_PROCESS);
+	add_blocks(w, kind == IMAGE_FILE_JOB, parent);
 	add_notes(w, kind);
 	s->kind = kind;
 	if (image_writer_close(w, false, NULL) < 0 ||
@@ -364,6 +381,15 @@ static void read_notes(const struct image *img)
 	sum += strlen(image_string(img, random_number()));
 }
 
+/* Without its chain, which may not be open. */
+static void read_hash(const struct image *img, const struct image_extent *x)
+{
+	const volatile uint8_t *hash = image_hash(img, x, x->blocks - 1);
+
+	if (hash)
+		(void)*hash;
+}
+
 static void read_extents(const struct image *img)
 {
 	size_t count;
@@ -378,8 +404,7 @@ static void read_extents(const struct image *img)
 				image_find(img, object, last) != &x[i])
 				fail_round("an extent is not found");
 			if (image_extent_is_stored(&x[i]))
-				(void)*(volatile uint8_t *)image_hash(
-					img, &x[i], x[i].blocks - 1);
+				read_hash(img, &x[i]);
 		}
 		image_find(img, object, random_number() & ~4095ull);
 	}
@@ -470,12 +495,15 @@ int main(int argc, char **argv)
 	uint64_t end =
 		clock_ns(CLOCK_MONOTONIC) + (argc > 1 ? atoi(argv[1]) : 10) * 1000000000ull;
 	struct seed seeds[2] = {0}, parent = {0};
-	struct image *job;
+	struct image *job, *first;
 
 	scratch_make();
-	make_seed(&parent, IMAGE_FILE_PROCESS, 1);
-	make_seed(&seeds[0], IMAGE_FILE_PROCESS, 2);
-	make_seed(&seeds[1], IMAGE_FILE_JOB, 2);
+	make_seed(&parent, IMAGE_FILE_PROCESS, 1, NULL);
+	first = image_open_fd(memory_file(parent.data, parent.size), "parent",
+		IMAGE_FILE_PROCESS, NULL);
+	make_seed(&seeds[0], IMAGE_FILE_PROCESS, 2, first);
+	make_seed(&seeds[1], IMAGE_FILE_JOB, 2, NULL);
+	image_close(first);
 	find_packs(&seeds[0]);
 	find_packs(&seeds[1]);
 	watch_for_crashes();

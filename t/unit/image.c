@@ -67,7 +67,8 @@ static void write_memory(struct image_writer *w)
 			!image_writer_data(w, 0, BASE + 2 * 4096, data + 2 * 4096, 2,
 				hashes + 2 * IMAGE_HASH_SIZE, &e),
 		"blocks are written");
-	image_writer_reference(w, 0, BASE + 16 * 4096, 1, 8192, 2, hashes);
+	image_writer_reference(w, 0, BASE + 16 * 4096,
+		&(struct block_place){.source = 1, .offset = 8192}, 2, hashes);
 	ok(!image_writer_data(w, 0, BASE + 8 * 4096, more, 2, other, &e), "and more");
 	ok(image_writer_stored(w) == 6 * 4096, "the stored bytes are counted");
 }

@@ -113,7 +113,8 @@ static int write_process(int fd, uint64_t sequence, uint64_t needs)
 	image_writer_note(w, IMAGE_NOTE_PROCESS, &process, sizeof(process));
 	image_writer_note(w, IMAGE_NOTE_THREADS, &thread, sizeof(thread));
 	if (needs)
-		image_writer_reference(w, 0, 0x1000, 1, 4096, 1, hash);
+		image_writer_reference(w, 0, 0x1000,
+			&(struct block_place){.source = 1, .offset = 4096}, 1, hash);
 	else if (image_writer_data(w, 0, 0x1000, block, 1, hash, NULL) < 0)
 		return -1;
 	return image_writer_close(w, false, NULL);
