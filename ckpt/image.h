@@ -19,7 +19,8 @@
  *	4096		blocks of memory, page-aligned, and packs of compressed ones, in no
  *			particular order
  *	meta_offset	extents, hashes, notes, program headers, up to the end of the data;
- *			hashed as one piece. A hole of zeros may follow it (hole_size).
+ *			hashed as one piece, and once more in parts, so that the hashes can be
+ *			read when they are needed. A hole of zeros may follow it (hole_size).
  *
  * Program headers: one PT_NOTE, PT_LOADs in the order of their addresses, and two of our own
  * types that locate the extents and the hashes.
@@ -46,6 +47,7 @@
 #define IMAGE_HASH_SIZE    16u       /* XXH3-128, canonical (big-endian) form */
 #define IMAGE_FILES        16u       /* at most, that the blocks of one process lie in */
 #define IMAGE_BLOCKS_FILE  "%s.%u"   /* name of all but the first: the first's, its number */
+#define IMAGE_PARTS_OFFSET 256u      /* struct image_parts */
 #define IMAGE_MAKER_OFFSET 512u      /* struct image_maker */
 
 #define IMAGE_SIZE_IS(type, size) _Static_assert(sizeof(type) == (size), #type)
@@ -94,6 +96,14 @@ IMAGE_SIZE_IS(struct image_super, 112);
 
 /* Feature bits of struct image_super.compat. */
 #define IMAGE_COMPAT_MAKER 0x1u /* the head of the job's file has a struct image_maker */
+#define IMAGE_COMPAT_PARTS 0x2u /* the head has a struct image_parts; there is IMAGE_NOTE_OWN_SUMS */
+
+/* Checksums of the metadata before the hashes and behind them, for readers that need few hashes or none. */
+struct image_parts {
+	uint64_t hashes_offset, hashes_size; /* as in the program header IMAGE_PT_HASHES */
+	uint8_t before[IMAGE_HASH_SIZE], behind[IMAGE_HASH_SIZE];
+};
+IMAGE_SIZE_IS(struct image_parts, 48);
 
 /*
  * Which trecr made the image, for a trecr that cannot read it. So this stays where it is, and what it
@@ -240,7 +250,8 @@ enum image_note {
 	IMAGE_NOTE_SAVE_DIRS = 41,       /* uint32_t: strings (--save-dirs); job */
 	IMAGE_NOTE_HASH_TABLES = 42,     /* struct image_hash_table; process */
 	IMAGE_NOTE_HASH_SUMS = 43,       /* uint64_t: XXH3-64 of the pieces of HASH_TABLES; process */
-	IMAGE_NOTE_MAX = 44, /* each before it has a row in note_rules (image_meta.c) */
+	IMAGE_NOTE_OWN_SUMS = 44,        /* uint64_t: XXH3-64 of pieces of this file's hashes; both */
+	IMAGE_NOTE_MAX = 45, /* each before it has a row in note_rules (image_meta.c) */
 };
 
 /* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,

@@ -15,6 +15,7 @@ struct layout {
 	struct buf meta;
 	uint64_t extents, hashes, notes, headers, section;
 	uint64_t extents_size, hashes_size, notes_size;
+	struct image_parts parts;
 	size_t header_count;
 	struct buf loads; /* struct image_load */
 	uint64_t hole_size;
@@ -165,6 +166,25 @@ static void append_hashes(struct layout *l, const struct buf *hashes, const stru
 	l->hashes_size = l->meta_offset + l->meta.len - l->hashes;
 }
 
+static void sum_hashes(const struct layout *l, struct buf *sums)
+{
+	const char *hashes = (char *)l->meta.data + (l->hashes - l->meta_offset);
+
+	image_hash_sums((const uint8_t *)hashes, l->hashes_size / IMAGE_HASH_SIZE, sums);
+}
+
+/* So that the hashes need not be read with the rest. */
+static void sum_parts(struct layout *l)
+{
+	uint64_t before = l->hashes - l->meta_offset, behind = before + l->hashes_size;
+	const char *meta = l->meta.data;
+
+	l->parts.hashes_offset = l->hashes;
+	l->parts.hashes_size = l->hashes_size;
+	hash128(meta, before, l->parts.before);
+	hash128(meta + behind, l->meta.len - behind, l->parts.behind);
+}
+
 static void find_loads(struct image_writer *w, struct layout *l)
 {
 	const struct image_extent *x = w->extents.data;
@@ -231,7 +251,7 @@ static void append_headers(struct layout *l)
 
 static int lay_out(struct image_writer *w, struct layout *l, struct err *e)
 {
-	cleanup_buf struct buf notes = {0}, hash_runs = {0};
+	cleanup_buf struct buf notes = {0}, hash_runs = {0}, sums = {0};
 
 	l->meta_offset = w->files[0].end;
 	if (w->hashes.len / IMAGE_HASH_SIZE > UINT32_MAX)
@@ -246,13 +266,20 @@ static int lay_out(struct image_writer *w, struct layout *l, struct err *e)
 	find_files(w, l);
 	l->incompat |= w->incompat;
 	encode_notes(w, &notes);
-	buf_reserve(&l->meta, w->extents.len + w->hashes.len + notes.len + IMAGE_BLOCK);
+	buf_reserve(&l->meta, w->extents.len + w->hashes.len + notes.len + IMAGE_BLOCK +
+				      w->hashes.len / IMAGE_HASH_PIECE);
 	l->extents_size = w->extents.len;
 	l->extents = append_metadata(l, w->extents.data, w->extents.len);
 	append_hashes(l, &w->hashes, &hash_runs);
+	if (l->hashes_size) {
+		sum_hashes(l, &sums);
+		encode_own(&notes, IMAGE_NOTE_OWN_SUMS, &sums);
+	}
 	l->notes_size = notes.len;
 	l->notes = append_metadata(l, notes.data, notes.len);
 	append_headers(l);
+	if (l->hashes_size)
+		sum_parts(l);
 	return 0;
 }
 
@@ -287,7 +314,8 @@ static void build_head(const struct image_writer *w, enum image_file_kind kind,
 		.magic = IMAGE_MAGIC,
 		.version = IMAGE_VERSION,
 		.file_kind = kind,
-		.compat = w->maker.version[0] ? IMAGE_COMPAT_MAKER : 0,
+		.compat = (w->maker.version[0] ? IMAGE_COMPAT_MAKER : 0) |
+			  (l->hashes_size ? IMAGE_COMPAT_PARTS : 0),
 		.incompat = l->incompat,
 		.file_size = l->meta_offset + l->meta.len,
 		.hole_size = l->hole_size,
@@ -300,6 +328,7 @@ static void build_head(const struct image_writer *w, enum image_file_kind kind,
 	memcpy(super.checkpoint_id, w->checkpoint_id, sizeof(super.checkpoint_id));
 	memset(head, 0, IMAGE_HEAD_SIZE);
 	memcpy(head, &elf, sizeof(elf));
+	memcpy(head + IMAGE_PARTS_OFFSET, &l->parts, sizeof(l->parts));
 	memcpy(head + IMAGE_MAKER_OFFSET, &w->maker, sizeof(w->maker));
 	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
 	super.head_hash = hash64(head, IMAGE_HEAD_SIZE);

@@ -11,7 +11,7 @@
 /* Hashes that extents may be about. */
 struct known_table {
 	struct image_hash_table table;
-	const uint64_t *sums;  /* NULL: they are made of */
+	const uint64_t *sums;  /* NULL, of an earlier release's image: they are made of */
 	const uint8_t *hashes; /* these */
 	uint32_t number;       /* in the note; 0: not in it */
 };
@@ -23,6 +23,7 @@ void image_writer_parent(
 		.table = {.offset = image_hashes_offset(parent),
 			.count = parent->hash_count,
 			.source = parent_source[0]},
+		.sums = image_own_sums(parent),
 		.hashes = parent->hashes,
 	};
 	const struct image_hash_table *t;
@@ -44,20 +45,26 @@ void image_writer_parent(
 	}
 }
 
+void image_hash_sums(const uint8_t *hashes, uint64_t count, struct buf *sums)
+{
+	for (uint64_t at = 0; at < count; at += IMAGE_HASH_PIECE) {
+		uint64_t left = count - at;
+		uint64_t sum = hash64(hashes + at * IMAGE_HASH_SIZE,
+			(left < IMAGE_HASH_PIECE ? left : IMAGE_HASH_PIECE) * IMAGE_HASH_SIZE);
+
+		buf_push(sums, uint64_t, &sum);
+	}
+}
+
 static void add_sums(struct image_writer *w, const struct known_table *known)
 {
 	struct buf *sums = &w->notes[IMAGE_NOTE_HASH_SUMS];
-	uint64_t left, sum;
 
 	if (known->sums)
 		buf_add(sums, known->sums,
-			image_hash_pieces(known->table.count) * sizeof(sum));
-	for (uint64_t at = 0; !known->sums && at < known->table.count; at += IMAGE_HASH_PIECE) {
-		left = known->table.count - at;
-		sum = hash64(known->hashes + at * IMAGE_HASH_SIZE,
-			(left < IMAGE_HASH_PIECE ? left : IMAGE_HASH_PIECE) * IMAGE_HASH_SIZE);
-		buf_push(sums, uint64_t, &sum);
-	}
+			image_hash_pieces(known->table.count) * sizeof(*known->sums));
+	else
+		image_hash_sums(known->hashes, known->table.count, sums);
 }
 
 static uint32_t number_table(struct image_writer *w, struct known_table *known)

@@ -1,7 +1,7 @@
 /*
- * image_hashes.c - the hashes of blocks. Those of this file are in its metadata, which has been read whole. Those
- * of a table (IMAGE_NOTE_HASH_TABLES) are read out of another file piece by piece when they are asked for: an
- * incremental checkpoint of a program that has changed little needs few of its parent's.
+ * image_hashes.c - the hashes of blocks. They are read piece by piece when they are asked for, out of the file
+ * itself or another one (IMAGE_NOTE_HASH_TABLES): an incremental checkpoint of a program that has changed little
+ * needs few of its parent's.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -14,8 +14,11 @@
 #define LOCKS 16u
 
 struct image_table {
-	uint8_t *hashes; /* NULL: the file is not open. What is here of them: */
-	uint8_t *is_here; /* of each piece; atomic */
+	const struct image *source; /* NULL: it is not open */
+	uint64_t offset, count;     /* there */
+	const uint64_t *sums;       /* of the pieces; NULL: all are here */
+	uint8_t *hashes;            /* of the first one, the image's own, in its metadata */
+	uint8_t *is_here;           /* of each piece; atomic */
 	/* Of the pieces whose numbers leave the index as a remainder: threads that compare memory ask for different
 	 * ones. */
 	pthread_mutex_t locks[LOCKS];
@@ -28,40 +31,32 @@ static const struct image_hash_table *tables_of(const struct image *img, size_t 
 }
 
 /* That the whole of it lies in the file was checked when it was opened. */
-static int read_piece(const struct image *img, uint32_t table, uint64_t piece, struct err *e)
+static int read_piece(const struct image_table *t, uint64_t piece, struct err *e)
 {
-	const struct image_hash_table *t = &tables_of(img, &(size_t){0})[table];
-	const struct image *source = &img->sources[t->source];
-	uint64_t first = piece * IMAGE_HASH_PIECE, sum;
-	uint64_t left = t->count - first;
+	uint64_t first = piece * IMAGE_HASH_PIECE, left = t->count - first;
+	uint64_t offset = t->offset + first * IMAGE_HASH_SIZE;
 	size_t size = (left < IMAGE_HASH_PIECE ? left : IMAGE_HASH_PIECE) * IMAGE_HASH_SIZE;
-	uint8_t *to = img->tables[table].hashes + first * IMAGE_HASH_SIZE;
-	const uint64_t *sums;
-	size_t count;
+	uint8_t *to = t->hashes + first * IMAGE_HASH_SIZE;
 
-	sums = image_note_array(img, IMAGE_NOTE_HASH_SUMS, uint64_t, &count);
-	sum = sums[t->first_sum + piece];
-	if (pread_all(source->fd, to, size, t->offset + first * IMAGE_HASH_SIZE, source->path,
-		    e) < 0)
+	if (pread_all(t->source->fd, to, size, offset, t->source->path, e) < 0)
 		return -1;
-	if (hash64(to, size) != sum)
-		return image_bad(source, e,
+	if (hash64(to, size) != t->sums[piece])
+		return image_bad(t->source, e,
 			"its metadata is damaged (checksum of hashes near offset %" PRIu64 ")",
-			t->offset + first * IMAGE_HASH_SIZE);
-	__atomic_store_n(&img->tables[table].is_here[piece], 1, __ATOMIC_RELEASE);
+			offset);
+	__atomic_store_n(&t->is_here[piece], 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static int need_piece(const struct image *img, uint32_t table, uint64_t piece, struct err *e)
+static int need_piece(struct image_table *t, uint64_t piece, struct err *e)
 {
-	struct image_table *t = &img->tables[table];
 	int failed = 0;
 
 	if (__atomic_load_n(&t->is_here[piece], __ATOMIC_ACQUIRE))
 		return 0;
 	pthread_mutex_lock(&t->locks[piece % LOCKS]);
 	if (!__atomic_load_n(&t->is_here[piece], __ATOMIC_RELAXED))
-		failed = read_piece(img, table, piece, e);
+		failed = read_piece(t, piece, e);
 	pthread_mutex_unlock(&t->locks[piece % LOCKS]);
 	return failed;
 }
@@ -69,18 +64,18 @@ static int need_piece(const struct image *img, uint32_t table, uint64_t piece, s
 const uint8_t *image_hashes_of(const struct image *img, uint32_t table, uint64_t first,
 	uint64_t count, struct err *e)
 {
+	struct image_table *t = &img->tables[table];
+
 	BUG_ON(!count);
-	if (!table--)
-		return img->hashes + first * IMAGE_HASH_SIZE;
-	if (!img->tables[table].hashes) {
+	if (!t->source) {
 		image_bad(img, e, "the file that holds hashes of its blocks is not open");
 		return NULL;
 	}
 	for (uint64_t piece = first / IMAGE_HASH_PIECE;
-		piece <= (first + count - 1) / IMAGE_HASH_PIECE; piece++)
-		if (need_piece(img, table, piece, e))
+		t->sums && piece <= (first + count - 1) / IMAGE_HASH_PIECE; piece++)
+		if (need_piece(t, piece, e))
 			return NULL;
-	return img->tables[table].hashes + first * IMAGE_HASH_SIZE;
+	return t->hashes + first * IMAGE_HASH_SIZE;
 }
 
 const uint8_t *image_hashes(const struct image *img, const struct image_extent *x,
@@ -97,14 +92,20 @@ const uint8_t *image_hash(const struct image *img, const struct image_extent *x,
 
 int image_need_hashes(const struct image *img, struct err *e)
 {
+	if (img->hash_count && !image_hashes_of(img, 0, 0, img->hash_count, e))
+		return -1;
 	for (size_t i = 0; i < img->extent_count; i++) {
 		const struct image_extent *x = &img->extents[i];
 
-		if (image_extent_is_stored(x) && x->hash_table &&
-			!image_hashes(img, x, 0, x->blocks, e))
+		if (image_extent_is_stored(x) && !image_hashes(img, x, 0, x->blocks, e))
 			return -1;
 	}
 	return 0;
+}
+
+const uint64_t *image_own_sums(const struct image *img)
+{
+	return img->tables[0].sums;
 }
 
 static int check_table(const struct image *img, const struct image_hash_table *t, struct err *e)
@@ -124,6 +125,39 @@ static int check_table(const struct image *img, const struct image_hash_table *t
 	return 0;
 }
 
+/* Get ready to read. */
+static int init_table(struct image_table *t, struct err *e)
+{
+	/* Not xcalloc(): the size comes from the file. */
+	t->is_here = calloc(image_hash_pieces(t->count) + 1, 1);
+	if (!t->is_here)
+		return image_bad(
+			t->source, e, "no memory for its %" PRIu64 " hashes", t->count);
+	for (unsigned i = 0; i < LOCKS; i++)
+		pthread_mutex_init(&t->locks[i], NULL);
+	return 0;
+}
+
+/* The image's own. */
+static int init_own(struct image *img, struct err *e)
+{
+	struct image_table *t = &img->tables[0];
+	const uint64_t *sums;
+	size_t count;
+
+	*t = (struct image_table){.source = img,
+		.offset = image_hashes_offset(img),
+		.count = img->hash_count,
+		.hashes = (uint8_t *)img->hashes};
+	if (!img->unread_size)
+		return 0;
+	sums = image_note_array(img, IMAGE_NOTE_OWN_SUMS, uint64_t, &count);
+	if (count != image_hash_pieces(t->count))
+		return image_bad(img, e, "it has %zu checksums of hashes", count);
+	t->sums = sums;
+	return init_table(t, e);
+}
+
 int image_check_tables(struct image *img, struct err *e)
 {
 	const struct image_hash_table *t = tables_of(img, &img->table_count);
@@ -133,8 +167,8 @@ int image_check_tables(struct image *img, struct err *e)
 	for (size_t i = 0; i < img->table_count; i++)
 		if (check_table(img, &t[i], e))
 			return -1;
-	img->tables = xcalloc(img->table_count, sizeof(*img->tables));
-	return 0;
+	img->tables = xcalloc(img->table_count + 1, sizeof(*img->tables));
+	return init_own(img, e);
 }
 
 int image_check_hashes(const struct image *img, const struct image_extent *x, struct err *e)
@@ -164,36 +198,33 @@ int image_open_table(struct image *img, uint32_t table, struct err *e)
 {
 	const struct image_hash_table *t = &tables_of(img, &(size_t){0})[table - 1];
 	const struct image *source = &img->sources[t->source];
-	struct image_table *in = &img->tables[table - 1];
+	struct image_table *in = &img->tables[table];
 
-	if (in->hashes)
+	if (in->source)
 		return 0;
 	/* That the sum does not overflow was checked when @img was opened. */
 	if (t->offset + t->count * IMAGE_HASH_SIZE > source->super.file_size)
 		return image_bad(img, e, "it has hashes outside of %s", source->path);
-	/* Not xmalloc(): the size comes from the file. */
+	in->offset = t->offset;
+	in->count = t->count;
+	in->sums = (const uint64_t *)img->notes[IMAGE_NOTE_HASH_SUMS].data + t->first_sum;
+	in->source = source;
 	in->hashes = malloc(t->count * IMAGE_HASH_SIZE + 1);
-	in->is_here = calloc(image_hash_pieces(t->count) + 1, 1);
-	if (!in->hashes || !in->is_here) {
-		free(in->hashes);
-		free(in->is_here);
-		in->hashes = in->is_here = NULL;
+	if (!in->hashes)
 		return image_bad(img, e, "no memory for %" PRIu64 " hashes", t->count);
-	}
-	for (unsigned i = 0; i < LOCKS; i++)
-		pthread_mutex_init(&in->locks[i], NULL);
-	return 0;
+	return init_table(in, e);
 }
 
 void image_free_tables(struct image *img)
 {
-	for (size_t i = 0; img->tables && i < img->table_count; i++) {
+	for (size_t i = 0; img->tables && i <= img->table_count; i++) {
 		struct image_table *t = &img->tables[i];
 
-		for (unsigned k = 0; t->hashes && k < LOCKS; k++)
+		for (unsigned k = 0; t->is_here && k < LOCKS; k++)
 			pthread_mutex_destroy(&t->locks[k]);
-		free(t->hashes);
 		free(t->is_here);
+		if (i)
+			free(t->hashes);
 	}
 	free(img->tables);
 }

@@ -59,7 +59,15 @@ static const struct note_rule {
 	[IMAGE_NOTE_SAVE_DIRS] = {sizeof(uint32_t), 0},
 	[IMAGE_NOTE_HASH_TABLES] = {sizeof(struct image_hash_table), 0},
 	[IMAGE_NOTE_HASH_SUMS] = {sizeof(uint64_t), 0},
+	[IMAGE_NOTE_OWN_SUMS] = {sizeof(uint64_t), 0},
 };
+
+/* Whether [@offset, @offset + @size), which is within the metadata, has not been read. */
+static bool is_unread(const struct image *img, uint64_t offset, uint64_t size)
+{
+	return offset < img->unread_offset + img->unread_size &&
+	       offset + size > img->unread_offset;
+}
 
 /* The @size bytes at @offset of the file, NULL when they are not all in the metadata. */
 static const void *meta_at(const struct image *img, uint64_t offset, uint64_t size)
@@ -67,9 +75,19 @@ static const void *meta_at(const struct image *img, uint64_t offset, uint64_t si
 	uint64_t at = offset - img->super.meta_offset;
 
 	if (offset < img->super.meta_offset || at > img->super.meta_size ||
-		size > img->super.meta_size - at)
+		size > img->super.meta_size - at || is_unread(img, offset, size))
 		return NULL;
 	return (const char *)img->meta + at;
+}
+
+/* The same of the hashes, which are where the head says, if they have not been read. */
+static const void *hashes_at(const struct image *img, uint64_t offset, uint64_t size)
+{
+	if (!img->unread_size)
+		return meta_at(img, offset, size);
+	if (offset != img->unread_offset || size != img->unread_size)
+		return NULL;
+	return (const char *)img->meta + (offset - img->super.meta_offset);
 }
 
 /* How many program headers there are: more than an ELF header can count are counted by
@@ -194,7 +212,8 @@ static int find_parts(struct image *img, const Elf64_Phdr *headers, uint64_t cou
 	for (int t = 0; t < 3; t++) {
 		if (!parts[t])
 			return image_bad(img, e, "program header %#x is missing", types[t]);
-		if (!meta_at(img, parts[t]->p_offset, parts[t]->p_filesz) ||
+		if (!(t == 2 ? hashes_at : meta_at)(
+			    img, parts[t]->p_offset, parts[t]->p_filesz) ||
 			parts[t]->p_offset % (t ? 8 : 4))
 			return image_bad(
 				img, e, "program header %#x is out of place", types[t]);
@@ -211,7 +230,7 @@ static int take_parts(struct image *img, const Elf64_Phdr *parts[3], struct err 
 		return image_bad(img, e, "its extents or hashes have a wrong size");
 	img->extents = meta_at(img, extents->p_offset, extents->p_filesz);
 	img->extent_count = extents->p_filesz / sizeof(struct image_extent);
-	img->hashes = meta_at(img, hashes->p_offset, hashes->p_filesz);
+	img->hashes = hashes_at(img, hashes->p_offset, hashes->p_filesz);
 	img->hash_count = hashes->p_filesz / IMAGE_HASH_SIZE;
 	return take_notes(
 		img, meta_at(img, notes->p_offset, notes->p_filesz), notes->p_filesz, e);
@@ -354,10 +373,45 @@ static int check_chain(const struct image *img, struct err *e)
 	return check_chain_names(img, count, e);
 }
 
+/* Read [@from, @to) of the metadata, whose checksum is @sum. */
+static int read_part(
+	struct image *img, uint64_t from, uint64_t to, const uint8_t *sum, struct err *e)
+{
+	char *at = (char *)img->meta + (from - img->super.meta_offset);
+	uint8_t hash[IMAGE_HASH_SIZE];
+
+	if (pread_all(img->fd, at, to - from, from, img->path, e) < 0)
+		return -1;
+	hash128(at, to - from, hash);
+	return memcmp(hash, sum, sizeof(hash))
+		       ? image_bad(img, e, "its metadata is damaged (checksum)")
+		       : 0;
+}
+
+/* All of it but the hashes, if that can be checked. */
+static int read_parts(struct image *img, const uint8_t *head, struct err *e)
+{
+	uint64_t from = img->super.meta_offset, to = from + img->super.meta_size, hashes_end;
+	struct image_parts parts;
+
+	if (!(img->super.compat & IMAGE_COMPAT_PARTS))
+		return read_part(img, from, to, img->super.meta_hash, e);
+	memcpy(&parts, head + IMAGE_PARTS_OFFSET, sizeof(parts));
+	if (!parts.hashes_size || parts.hashes_offset < from ||
+		__builtin_add_overflow(parts.hashes_offset, parts.hashes_size, &hashes_end) ||
+		hashes_end > to)
+		return image_bad(img, e, "its hashes are out of place");
+	img->unread_offset = parts.hashes_offset;
+	img->unread_size = parts.hashes_size;
+	return read_part(img, from, parts.hashes_offset, parts.before, e) < 0 ||
+			       read_part(img, hashes_end, to, parts.behind, e) < 0
+		       ? -1
+		       : 0;
+}
+
 int image_read_meta(struct image *img, const uint8_t *head, struct err *e)
 {
 	const Elf64_Phdr *headers, *parts[3];
-	uint8_t hash[IMAGE_HASH_SIZE];
 	uint64_t count;
 
 	/* Not xmalloc(): the size comes from the file. */
@@ -365,12 +419,8 @@ int image_read_meta(struct image *img, const uint8_t *head, struct err *e)
 	if (!img->meta)
 		return image_bad(img, e, "no memory for its %" PRIu64 " bytes of metadata",
 			img->super.meta_size);
-	if (pread_all(img->fd, img->meta, img->super.meta_size, img->super.meta_offset,
-		    img->path, e) < 0)
+	if (read_parts(img, head, e) < 0)
 		return -1;
-	hash128(img->meta, img->super.meta_size, hash);
-	if (memcmp(hash, img->super.meta_hash, sizeof(hash)))
-		return image_bad(img, e, "its metadata is damaged (checksum)");
 	headers = program_headers(img, head, &count, e);
 	if (!headers || find_parts(img, headers, count, parts, e) < 0 ||
 		take_parts(img, parts, e) < 0)

@@ -442,7 +442,7 @@ int image_check_all(const struct image *img, struct err *e)
 {
 	cleanup_free void *data = xmalloc(CHECK_BLOCKS * IMAGE_BLOCK);
 
-	if (check_hole(img, data, e) < 0)
+	if (check_hole(img, data, e) < 0 || image_need_hashes(img, e) < 0)
 		return -1;
 	for (size_t i = 0; i < img->extent_count; i++) {
 		const struct image_extent *x = &img->extents[i];

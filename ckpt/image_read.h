@@ -21,14 +21,17 @@ struct image {
 	int fd;
 	char *path; /* for messages */
 	struct image_super super;
-	void *meta; /* the metadata, read whole */
+	void *meta; /* the metadata, read whole, or all but the hashes (struct image_parts) */
+
+	uint64_t unread_offset, unread_size; /* of the hashes in the file; 0: nothing is left out */
 
 	const struct image_extent *extents;
 	size_t extent_count;
-	const uint8_t *hashes; /* of this file; IMAGE_HASH_SIZE bytes each */
+	/* Of this file; IMAGE_HASH_SIZE bytes each. They may not be there yet: image_hashes() */
+	const uint8_t *hashes;
 	size_t hash_count;
-	struct image_table *tables; /* of IMAGE_NOTE_HASH_TABLES; see image_hashes.c */
-	size_t table_count;
+	struct image_table *tables; /* this file's, and IMAGE_NOTE_HASH_TABLES; see image_hashes.c */
+	size_t table_count;         /* of the note */
 	const char *strings;
 	size_t strings_size;
 
@@ -99,8 +102,8 @@ bool image_is_blocks_file(const char *name);
 uint64_t image_extent_place(
 	const struct image *img, const struct image_extent *x, uint64_t *size);
 
-/* Hashes of @count blocks (at least 1) from number @first of @x on, 16 bytes each. Those that another file has are
- * read out of it the first time: the chain must be open. NULL: they cannot be, or are damaged. Thread-safe. */
+/* Hashes of @count blocks (at least 1) from number @first of @x on, 16 bytes each. They are read the first time:
+ * where another file has them, the chain must be open. NULL: they cannot be, or are damaged. Thread-safe. */
 const uint8_t *image_hashes(const struct image *img, const struct image_extent *x,
 	uint32_t first, uint32_t count, struct err *e);
 /* The same of one block. */
@@ -109,10 +112,12 @@ const uint8_t *image_hash(
 /* The same of hash number @first on of @table, 0 or as in an extent, which must have them. */
 const uint8_t *image_hashes_of(const struct image *img, uint32_t table, uint64_t first,
 	uint64_t count, struct err *e);
-/* Read all that extents need, so that asking for them does not fail afterwards. */
+/* Read all that extents need and all of this file, so that asking for them does not fail afterwards. */
 int image_need_hashes(const struct image *img, struct err *e);
 /* Where in its file its own hashes begin. */
 uint64_t image_hashes_offset(const struct image *img);
+/* The checksums of its pieces; NULL: it has none, and has been read whole. */
+const uint64_t *image_own_sums(const struct image *img);
 
 /* Open the other files that extents of @img point to: @dir is the directory that it is in itself,
  * @parent the directory that holds the checkpoints, @name the file's name in each. Checks ids and

@@ -61,6 +61,9 @@ int image_writer_shared_blocks(struct image_writer *w, int from, uint64_t from_o
 	uint8_t *data, size_t size, uint8_t (*hashes)[IMAGE_HASH_SIZE], uint32_t *source,
 	uint64_t *offset, struct err *e);
 
+/* Append the checksums of pieces of @count hashes to @sums (uint64_t). */
+void image_hash_sums(const uint8_t *hashes, uint64_t count, struct buf *sums);
+
 /* Write the notes about hashes in other files, as far as extents need them. */
 void image_writer_place_tables(struct image_writer *w);
 

@@ -342,6 +342,21 @@ static void seal_packs(const struct seed *s, char *data, size_t size)
 	}
 }
 
+static void seal_parts(const struct image_super *super, char *data, size_t size)
+{
+	uint64_t from = super->meta_offset, to = from + super->meta_size, behind;
+	struct image_parts parts;
+
+	memcpy(&parts, data + IMAGE_PARTS_OFFSET, sizeof(parts));
+	if (to < from || to > size || parts.hashes_offset < from || parts.hashes_offset > to ||
+		parts.hashes_size > to - parts.hashes_offset)
+		return;
+	behind = parts.hashes_offset + parts.hashes_size;
+	hash128(data + from, parts.hashes_offset - from, parts.before);
+	hash128(data + behind, to - behind, parts.behind);
+	memcpy(data + IMAGE_PARTS_OFFSET, &parts, sizeof(parts));
+}
+
 /* Make the hashes right for what is there. */
 static void seal(const struct seed *s, char *data, size_t size)
 {
@@ -357,6 +372,7 @@ static void seal(const struct seed *s, char *data, size_t size)
 		super.meta_size = super.file_size - super.meta_offset;
 	if (super.meta_offset <= size && super.meta_size <= size - super.meta_offset)
 		hash128(data + super.meta_offset, super.meta_size, super.meta_hash);
+	seal_parts(&super, data, size);
 	super.head_hash = 0;
 	memcpy(data + IMAGE_SUPER_OFFSET, &super, sizeof(super));
 	super.head_hash = hash64(data, IMAGE_HEAD_SIZE);

@@ -33,6 +33,14 @@ static void die(const char *what)
 
 static void seal(void)
 {
+	struct image_parts *parts = (struct image_parts *)(file + IMAGE_PARTS_OFFSET);
+	uint64_t from = super->meta_offset, to = from + super->meta_size;
+	uint64_t behind = parts->hashes_offset + parts->hashes_size;
+
+	if (super->compat & IMAGE_COMPAT_PARTS) {
+		hash128(file + from, parts->hashes_offset - from, parts->before);
+		hash128(file + behind, to - behind, parts->behind);
+	}
 	hash128(file + super->meta_offset, super->meta_size, super->meta_hash);
 	super->head_hash = 0;
 	super->head_hash = hash64(file, IMAGE_HEAD_SIZE);

@@ -266,14 +266,41 @@ static void test_random(unsigned seed)
 	ok(small, "seed %u: with each hash in one place (of %u)", seed, n);
 }
 
+/* Make number @n what earlier releases wrote: without checksums of parts. */
+static struct image *without_parts(struct image *img, unsigned n)
+{
+	cleanup_free char *path = xasprintf("%s/1", names[n]);
+	cleanup_fd int fd = openat(scratch_fd, path, O_RDWR | O_CLOEXEC);
+	uint8_t head[IMAGE_HEAD_SIZE];
+	struct image_super super = img->super;
+
+	image_close(img);
+	super.compat &= ~(uint64_t)IMAGE_COMPAT_PARTS;
+	super.head_hash = 0;
+	pread_all(fd, head, sizeof(head), 0, path, NULL);
+	memset(head + IMAGE_PARTS_OFFSET, 0, sizeof(struct image_parts));
+	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
+	super.head_hash = hash64(head, sizeof(head));
+	memcpy(head + IMAGE_SUPER_OFFSET, &super, sizeof(super));
+	pwrite_all(fd, head, sizeof(head), 0, path, NULL);
+	return open_number(n);
+}
+
 static void test_earlier_release(enum way way)
 {
 	struct image *first, *second, *third;
 
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		fill(i, i);
-	first = save(0, NULL, BY_READING, way ? "none" : "lz4", 2);
+	first = without_parts(save(0, NULL, BY_READING, way ? "none" : "lz4", 2), 0);
+	ok(!first->unread_size && !image_own_sums(first) && is_right(first),
+		"an image that is read whole");
+	second = save(1, first, way, "none", 2);
+	ok(!second->hash_count && second->table_count == 1 && is_right(second),
+		"can be a parent");
+	image_close(second);
 	second = save_as_before(1, first);
+	second = without_parts(second, 1);
 	ok(second->hash_count == BLOCKS && !second->table_count && is_right(second),
 		"an image with all hashes in itself");
 	fill(3, 1);
@@ -331,6 +358,11 @@ static void test_damage(enum way way)
 	image_close(third);
 	image_close(second);
 
+	first = open_number(0);
+	ok(image_need_hashes(first, &e) < 0, "its own damaged hash is found");
+	says(e.msg, "ckpt-000000: its metadata is damaged (checksum of hashes", "by name");
+	image_close(first);
+
 	flip(0, place);
 	second = open_number(1);
 	ok(!image_need_hashes(second, &e), "it is whole again");
@@ -345,8 +377,11 @@ static void test_knowing(void)
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		fill(i, i);
 	first = save(0, NULL, BY_READING, "none", 1);
-	second = save(1, first, BY_KNOWING, "none", 1);
 	flip(0, image_hashes_offset(first) + 1);
+	fill(BLOCKS - 1, 1);
+	second = save(1, first, BY_KNOWING, "none", 1);
+	ok(second->hash_count == 1, "a hash of the parent that is not needed is not read (%zu)",
+		second->hash_count);
 	fill(BLOCKS - 2, 1);
 	third = save(2, second, BY_KNOWING, "none", 1);
 	ok(third->hash_count == 1, "a hash that is not needed is not read (%zu)",
