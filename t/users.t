@@ -12,7 +12,8 @@ other=$((user + 1))
 taken=/tmp/trecr-$user
 run_dir=/run/user/$user
 [ ! -e "$taken" ] && [ ! -e "$run_dir" ] || skip_all "$taken or $run_dir is there"
-trap 'rm -rf "$taken" "/tmp/trecr-$other" "$run_dir"; cd /; rm -rf "$scratch"' EXIT
+memory= # a directory in it
+trap 'rm -rf "$taken" "/tmp/trecr-$other" "$run_dir"; cd /; rm -rf "$scratch" ${memory:+"$memory"}' EXIT
 
 # In front of a command in the background, whose process id is asked for; then options of setpriv, and "--".
 as_user=(setpriv "--reuid=$user" "--regid=$user" --clear-groups)
@@ -282,6 +283,9 @@ comes_back_whatever_mode() { # WHAT GROUP [OPTION-OF-SETPRIV]; of ${opening[@]},
 	as_member=(setpriv "--reuid=$user" "--regid=$user" "--groups=5000,5001" ${3:+"$3"} --)
 	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
 	modes=$(stat -c '%n %a %g' "${files[@]}")
+	changed=$(stat -c %z "${files[@]}")
+	ok "a program with files of all modes $1 is saved" quiet "${as_member[@]}" trecr-ckpt $sup || explain
+	[ -n "${3:-}" ] || is "$(stat -c %z "${files[@]}")" "$changed" "without touching them" || explain
 	# On a tmpfs a file that is mapped is memory, which is put back.
 	for file in "${files[@]}"; do
 		[ "$file $(stat -f -c %T .)" = "mapped tmpfs" ] || untouched+=("$file")
@@ -307,6 +311,15 @@ if as $user unshare -U true 2>/dev/null; then
 	# A FIFO is opened for both first, which the mode forbids, and then as it was, which it permits.
 	opening=(sh -c 'mkfifo fifo && exec 8<>fifo 9<fifo 8>&- && chmod 444 fifo && exec idle') files=(fifo)
 	comes_back_whatever_mode "that are FIFOs of another group" 5000
+	# What is mapped there is memory, which a checkpoint reads.
+	if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
+		memory=$(mktemp -d /dev/shm/trecr-t.XXXXXX) && chmod 711 "$memory" && cd "$memory" || exit 1
+		opening=(reopened) files=(created forbidden mapped)
+		comes_back_whatever_mode "that are memory of another group" 5000
+		cd "$scratch/ours" || exit 1
+	else
+		skip "a program with files of all modes that are memory of another group comes back" "no tmpfs at /dev/shm"
+	fi
 else
 	skip "a program with files of all modes comes back" "no user namespaces for users"
 fi

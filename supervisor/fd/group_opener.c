@@ -24,13 +24,20 @@ extern const uint8_t opener_program[], opener_program_end[];
 
 struct group_opener {
 	gid_t group;
-	pid_t pid;   /* 0: none, it has failed */
+	pid_t pid;   /* 0: none, */
+	int code;    /* and the errno of why, EACCES for whatever will not be otherwise later */
 	int process; /* pidfd: all children may have been waited for when a restart has failed */
 	int socket;
 };
 
 /* Of this process, and of those that it has made. */
 static struct buf openers;
+
+/* What there is to be had again, perhaps. */
+static bool is_shortage(int code)
+{
+	return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
 
 static struct group_opener *find_opener(gid_t group)
 {
@@ -62,6 +69,7 @@ static void __attribute__((noreturn)) execute(int program, int socket, gid_t gro
 {
 	char users[40], groups[40];
 	char *argv[] = {"trecr-opener", users, groups, NULL}, *none[] = {NULL};
+	int code;
 
 	snprintf(users, sizeof(users), "%u %u 1", geteuid(), geteuid());
 	snprintf(groups, sizeof(groups), "%u %u 1", group, group);
@@ -70,6 +78,9 @@ static void __attribute__((noreturn)) execute(int program, int socket, gid_t gro
 	if (socket == STDIN_FILENO ? !fcntl(socket, F_SETFD, 0)
 				   : dup2(socket, STDIN_FILENO) >= 0)
 		fexecve(program, argv, none);
+	code = errno;
+	/* Without it, too, there is none. */
+	(void)!write(STDIN_FILENO, &code, sizeof(code));
 	_exit(1);
 }
 
@@ -84,11 +95,11 @@ static void end_opener(struct group_opener *o)
 	o->pid = 0;
 }
 
+/* -1 and errno, of whatever kind. */
 static int start_from(const char *directory, struct group_opener *o)
 {
 	cleanup_fd int program = make_program(directory, o->group), ours = -1, its = -1;
-	int ends[2];
-	char ready;
+	int ends[2], code = 0;
 
 	if (program < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -1;
@@ -101,34 +112,40 @@ static int start_from(const char *directory, struct group_opener *o)
 		return -1;
 	close(steal_fd(&its));
 	o->socket = steal_fd(&ours);
-	if (read(o->socket, &ready, 1) == 1)
+	if (read(o->socket, &code, sizeof(code)) == sizeof(code) && !code)
 		return 0;
 	end_opener(o);
+	errno = code ? code : EACCES;
 	return -1;
 }
 
 static struct group_opener start(gid_t group)
 {
 	static const char *const directories[] = {"/var/tmp", "/tmp", "."};
-	struct group_opener o = {.group = group, .process = -1, .socket = -1};
+	struct group_opener o = {.group = group, .process = -1, .socket = -1, .code = EACCES};
 
-	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
 		if (!start_from(directories[i], &o))
 			return o;
+		if (is_shortage(errno))
+			o.code = errno;
+	}
 	o.pid = 0;
 	return o;
 }
 
 int group_opener_start(gid_t group)
 {
-	const struct group_opener *known = find_opener(group);
-	struct group_opener o;
+	struct group_opener *known = find_opener(group), o;
 
-	if (known)
-		return known->pid ? 0 : -1;
-	o = start(group);
-	buf_push(&openers, struct group_opener, &o);
-	return o.pid ? 0 : -1;
+	if (!known) {
+		o = start(group);
+		buf_push(&openers, struct group_opener, &o);
+		return o.pid ? 0 : -1;
+	}
+	if (!known->pid && is_shortage(known->code))
+		*known = start(group);
+	return known->pid ? 0 : -1;
 }
 
 void group_openers_avoid(bool (*needs)(const void *arg, pid_t id), const void *arg)
@@ -146,45 +163,49 @@ void group_openers_avoid(bool (*needs)(const void *arg, pid_t id), const void *a
 	}
 }
 
-/* -1 with EACCES: it cannot open it. */
+/* -1 and errno, which is EAGAIN if there is no answer. */
 static int ask(const struct group_opener *o, int at, int flags)
 {
 	const struct open_by_group request = {.flags = flags};
 	cleanup_fd int from = -1, to = -1;
-	int fds[PASSED_FDS_MOST], ends[2];
+	int fds[PASSED_FDS_MOST], ends[2], code;
 	size_t count;
-	char byte;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return -1;
 	from = ends[0];
 	to = ends[1];
-	if (passed_fds_send(o->socket, &request, sizeof(request), (int[]){at, to}, 2, 0) < 0)
+	/* If it has ended, nobody can have an answer to send. */
+	if (passed_fds_send(o->socket, &request, sizeof(request), (int[]){to, at}, 2, 0) < 0 &&
+		errno != EPIPE && errno != ECONNRESET)
 		return -1;
 	/* So that we hear of it when there is no answer. */
 	close(steal_fd(&to));
-	errno = EACCES;
-	if (passed_fds_receive(from, &byte, 1, fds, &count, 0) != 1)
-		return -1;
-	if (count == 1)
+	if (passed_fds_receive(from, &code, sizeof(code), fds, &count, 0) != sizeof(code))
+		code = EAGAIN;
+	else if (!code && count == 1)
 		return fds[0];
-	errno = EMFILE;
+	/* Or it could not be received. */
+	errno = code ? code : EMFILE;
 	return -1;
 }
 
 int group_opener_open(int at, int flags)
 {
+	int code = EACCES;
+
 	for (size_t i = 0; i < buf_count(&openers, struct group_opener); i++) {
 		const struct group_opener *o = buf_at(&openers, struct group_opener, i);
-		int fd;
+		int fd = -1;
 
-		if (!o->pid)
-			continue;
-		fd = ask(o, at, flags);
-		if (fd >= 0 || errno == EMFILE || errno == ENFILE)
+		errno = o->code;
+		if (o->pid && (fd = ask(o, at, flags)) >= 0)
 			return fd;
+		/* EPERM: by O_NOATIME. */
+		if (errno != EACCES && errno != EPERM)
+			code = errno;
 	}
-	errno = EACCES;
+	errno = code;
 	return -1;
 }
 

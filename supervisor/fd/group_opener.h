@@ -12,15 +12,17 @@
 #include <sys/types.h>
 
 /* Start the process for @group, one of ours, if there is none yet. -1: it cannot do its work here; as when no file system
- * that we may write to is mounted without nosuid and noexec and can make files without a name (O_TMPFILE). */
+ * that we may write to is mounted without nosuid and noexec and can make files without a name (O_TMPFILE). If that was for
+ * want of descriptors or memory, the next call tries again. */
 int group_opener_start(gid_t group);
 
 /* Put another into the place of each that has a process id of which needs(@arg, id) is true. */
 void group_openers_avoid(bool (*needs)(const void *arg, pid_t id), const void *arg);
 
 /* Open what @at (O_PATH) leads to with the @flags of open(2): in this process or one that it has made since, also where the
- * file's group cannot be told, as in a user namespace. The new descriptor, or -1 and errno:
- * EMFILE, ENFILE: there can be no more descriptors; EACCES: no process of ours can open it. */
+ * file's group cannot be told, as in a user namespace. The new descriptor, or -1 and errno: EACCES: there is no process
+ * of ours that may open it; otherwise one that might have could not open it, or could not be started (EMFILE, ENFILE,
+ * ENOMEM), or has been ended (EAGAIN). */
 int group_opener_open(int at, int flags);
 
 /* End all of these processes, and wait for them. By the process that has started them. */

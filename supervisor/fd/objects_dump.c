@@ -271,8 +271,11 @@ int fd_object_open(const struct fd_object *o)
 
 	int fd;
 
-	if (o->o.kind == IMAGE_OBJECT_SHM_FILE)
+	if (o->o.kind == IMAGE_OBJECT_SHM_FILE) {
+		/* fd_objects_free() ends it. */
+		fd_reopen_prepare(o->file, flags);
 		return fd_reopen(o->file, flags);
+	}
 	/* That it has been read is to be seen by nobody; only its owner may ask for that. */
 	fd = open(o->file, flags | O_NOATIME);
 	return fd < 0 && errno == EPERM ? open(o->file, flags) : fd;
@@ -430,4 +433,5 @@ void fd_objects_free(struct fd_dump *d)
 	d->named_slots = d->named_count = 0;
 	buf_free(&d->lowers);
 	buf_free(&d->sets);
+	fd_reopen_end();
 }

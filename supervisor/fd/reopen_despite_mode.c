@@ -122,14 +122,8 @@ void fd_reopen_end(void)
 	group_openers_end();
 }
 
-/* There is no other way then. */
-static bool no_more_descriptors(int code)
-{
-	return code == EMFILE || code == ENFILE;
-}
-
-/* In a user namespace. -1 and errno: there is none that would do, unless no_more_descriptors(). In one that we are in
- * already, a group that is not mapped looks like any other such, perhaps like ours. */
+/* In a user namespace. -1 and errno, EACCES: there is none that would do. In one that we are in already, a group that is not
+ * mapped looks like any other such, perhaps like ours. */
 static int open_whatever_mode(int at, const struct stat *st, struct reopening *o, int from)
 {
 	snprintf(o->users, sizeof(o->users), "%u %u 1", geteuid(), geteuid());
@@ -137,7 +131,7 @@ static int open_whatever_mode(int at, const struct stat *st, struct reopening *o
 	if (st->st_gid == getegid()) {
 		if (!run_in_surviving_namespace(open_in_namespace, o, NULL))
 			return receive_descriptor(from);
-		if (no_more_descriptors(o->code)) {
+		if (o->code == EMFILE || o->code == ENFILE) {
 			errno = o->code;
 			return -1;
 		}
@@ -169,7 +163,7 @@ int fd_reopen(const char *path, int flags)
 	o.path = link = xasprintf("/proc/self/fd/%d", at);
 	o.mode = st.st_mode & 07777;
 	fd = open_whatever_mode(at, &st, &o, from);
-	if (fd >= 0 || no_more_descriptors(errno))
+	if (fd >= 0 || errno != EACCES)
 		return fd;
 	o.code = 0;
 	if (run_in_surviving_helper(open_with_mode, &o, NULL)) {

@@ -14,8 +14,8 @@
 /* Whether fd_reopen() opens a file whatever its mode: a regular file, directory or FIFO of ours. */
 bool fd_reopens(const struct stat *st);
 
-/* Before a restart makes its first process: start what fd_reopen() needs there to open @path with @flags, if it needs
- * anything. fd_reopen_end() ends it. */
+/* Before a restart makes its first process, and at a checkpoint: start what fd_reopen() needs to open @path with @flags, if
+ * it needs anything. fd_reopen_end() ends it. */
 void fd_reopen_prepare(const char *path, int flags);
 /* No process that this has started is to have an id of which needs(@arg, id) is true. */
 void fd_reopen_avoid_ids(bool (*needs)(const void *arg, pid_t id), const void *arg);
@@ -24,7 +24,8 @@ void fd_reopen_end(void);
 /* fd_open_trusted(). What fd_reopens() says is opened in a user namespace, where its mode does not count: if its group is
  * not our effective one, by a process that fd_reopen_prepare() has started (group_opener.h). Where that cannot be, its
  * mode is changed for the moment, and put back also when we are killed in between; when the machine fails in between
- * it stays so. -1 and errno on failure: a mode is not changed when there can be no more descriptors. */
+ * it stays so. -1 and errno on failure: a mode is not changed for want of descriptors, or because that process has been ended
+ * (EAGAIN). */
 int fd_reopen(const char *path, int flags);
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * Files of ours whose modes forbid to open them, where no more descriptors can be had; and what has opened them ends.
+ * Files of ours whose modes forbid to open them, where no more descriptors can be had, by us or by what opens them; and what
+ * has opened them ends.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -27,6 +29,21 @@ int kill(pid_t pid, int signal)
 {
 	kills++;
 	return syscall(SYS_kill, pid, signal);
+}
+
+/* How many descriptors what is started next may have; 0: as many as we. */
+static rlim_t limit_next;
+
+/* It calls that first. */
+pid_t setsid(void)
+{
+	struct rlimit limit;
+
+	if (limit_next && !getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit_next;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return syscall(SYS_setsid);
 }
 
 /* As root nothing is forbidden. Who has changed its user cannot write to its /proc/self/uid_map, unless it is dumpable. */
@@ -105,16 +122,29 @@ static bool is_possible(gid_t group)
 				  : count_children(&opener) == 1;
 }
 
-static void check_few(const char *what, gid_t group)
+static void make_file(const char *path, gid_t group)
 {
-	cleanup_free char *path = xasprintf("%s/%s", scratch_path, what);
-	struct timespec before, after;
-	struct rlimit usual;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0 || fchown(fd, -1, group) || fchmod(fd, 0))
 		diag("cannot make %s: %s", path, strerror(errno));
 	close(fd);
+}
+
+static bool is_unchanged(const char *path, const struct timespec *before)
+{
+	struct timespec now = change_of(path);
+
+	return !memcmp(before, &now, sizeof(now));
+}
+
+static void check_few(const char *what, gid_t group)
+{
+	cleanup_free char *path = xasprintf("%s/%s", scratch_path, what);
+	struct timespec before;
+	struct rlimit usual;
+
+	make_file(path, group);
 	before = change_of(path);
 	getrlimit(RLIMIT_NOFILE, &usual);
 	fd_reopen_prepare(path, O_RDWR);
@@ -124,8 +154,68 @@ static void check_few(const char *what, gid_t group)
 	}
 	ok(open_with_few(path, &usual) > 0, "%s is opened once there are enough descriptors",
 		what);
-	after = change_of(path);
-	ok(!memcmp(&before, &after, sizeof(before)), "and its mode is not changed before");
+	ok(is_unchanged(path, &before), "and its mode is not changed before");
+}
+
+/* With each number of descriptors that what opens the file may have: it cannot start, receive the file or open it. */
+static void check_limited_opener(void)
+{
+	cleanup_free char *path = xasprintf("%s/limited", scratch_path);
+	struct timespec before;
+	int fd = -1, failed = 0;
+
+	make_file(path, OTHER);
+	before = change_of(path);
+	for (rlim_t most = 1; fd < 0 && most < 10; most++) {
+		limit_next = most;
+		fd_reopen_prepare(path, O_RDWR);
+		limit_next = 0;
+		fd = fd_reopen(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0 && errno != EMFILE && errno != EAGAIN)
+			diag("%d descriptors: %s", (int)most, strerror(errno));
+		failed += fd < 0;
+		fd_reopen_end();
+	}
+	ok(fd >= 0 && failed > 3 && is_unchanged(path, &before),
+		"nor for want of descriptors of what opens it");
+	close(fd);
+}
+
+/* What opens files of another group cannot be started with so few descriptors, and then it can. */
+static void check_start(void)
+{
+	cleanup_free char *path = xasprintf("%s/start", scratch_path);
+	struct timespec before;
+	struct rlimit usual;
+	bool refused = true;
+	pid_t opener;
+	int fd;
+
+	make_file(path, OTHER);
+	before = change_of(path);
+	getrlimit(RLIMIT_NOFILE, &usual);
+	for (rlim_t more = 0; more < 3; more++) {
+		struct rlimit few = {count_descriptors() + more, usual.rlim_max};
+
+		setrlimit(RLIMIT_NOFILE, &few);
+		fd_reopen_prepare(path, O_RDWR);
+		setrlimit(RLIMIT_NOFILE, &usual);
+		fd = fd_reopen(path, O_RDWR | O_CLOEXEC);
+		refused = refused && fd < 0 && errno == EMFILE;
+		if (fd >= 0)
+			close(fd);
+	}
+	ok(refused && is_unchanged(path, &before), "a file is not opened by changing its mode "
+						   "as what would open it could not be started "
+						   "for want of descriptors");
+	fd_reopen_prepare(path, O_RDWR);
+	if (count_children(&opener) != 1)
+		return;
+	fd = fd_reopen(path, O_RDWR | O_CLOEXEC);
+	ok(fd >= 0 && is_unchanged(path, &before), "but by that, once it has been started");
+	close(fd);
+	fd_reopen_end();
+	check_limited_opener();
 }
 
 /* A failed restart waits for all of its children: another process may have the number of one of them then. */
@@ -151,6 +241,7 @@ int main(void)
 		return diag("cannot become a user"), 1;
 	check_few("a file of its own group", getegid());
 	if (root) {
+		check_start();
 		check_few("a file of another group", OTHER);
 		check_waited_for();
 	}
