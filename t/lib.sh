@@ -217,7 +217,10 @@ await_dir() {
 # The program's (not the supervisor's) process id as seen from here; nothing when it is gone.
 program_of() {
 	local child
-	child=$(cat "/proc/$1/task/$1/children" 2>/dev/null) && child=${child%% *}
+	# Of ranks that share a namespace, one has made its first process, too.
+	for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+		[ "$(cat "/proc/$child/comm" 2>/dev/null)" = trecr-namespace ] || break
+	done
 	# In a namespace, its init comes between.
 	if [ -n "$child" ] && [ "$(readlink "/proc/$child/ns/pid")" != \
 		"$(readlink "/proc/$1/ns/pid")" ]; then

@@ -252,6 +252,7 @@ static int bring_back(
 	if (company) {
 		options.all_back = restart_barrier_wait;
 		options.look_at_others = restart_barrier_look;
+		options.share = restart_barrier_share;
 		options.others = company->barrier;
 		options.restart = restart_barrier_word(company->barrier, e);
 		if (!options.restart)

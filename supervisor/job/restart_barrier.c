@@ -1,7 +1,7 @@
 /*
  * restart_barrier.c - what rank 0 does, then what the others do, then what both share.
  */
-#include "supervisor/job/restart_barrier.h"
+#include "supervisor/job/restart_barrier_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,7 @@
 
 #include "ckpt/hash.h"
 #include "lib/util.h"
-#include "supervisor/job/member_files.h"
 #include "supervisor/job/reach_member.h"
-#include "supervisor/job/wire.h"
 #include "supervisor/control/control_client.h"
 #include "supervisor/control/control_protocol.h"
 #include "supervisor/control/control_socket.h"
@@ -29,29 +27,6 @@
 #define ARRIVAL_NS 60000000000ull
 #define END_NS     5000000000ull
 #define TICK_MS    50
-
-struct restart_barrier {
-	struct supervisor *s;
-	const char *from;
-	serve_requests *serve;
-	struct wire *wires;       /* by rank; of other ranks than 0 that to rank 0 only */
-	struct job_member rank_0; /* that the wire leads to, of other ranks than 0 */
-	bool *back;               /* by rank */
-	bool over;                /* all run, or rank 0 has told all to end */
-	bool told;                /* rank 0 reports the failure, or has reported it */
-	struct err problem;       /* with the members that have come */
-	char word[17];            /* restart_barrier_word() */
-};
-
-static int rank_of(const struct restart_barrier *g)
-{
-	return g->s->job->rank;
-}
-
-static int size_of(const struct restart_barrier *g)
-{
-	return g->s->job->size;
-}
 
 /* A signal that ends us has come: they are blocked, and stay so to be seen. */
 static bool is_interrupted(void)
@@ -161,6 +136,8 @@ static int hear_rank(struct restart_barrier *g, int rank, struct err *e)
 			g->back[rank] = true;
 			return 0;
 		}
+		if (barrier_take_wish(g, rank, line))
+			return 0;
 		control_unescape(line);
 		return err_set(e, 0, "rank %d: %s", rank,
 			strncmp(line, FAILED, strlen(FAILED))
@@ -174,22 +151,34 @@ static int hear_rank(struct restart_barrier *g, int rank, struct err *e)
 		     : 0;
 }
 
-static int await_back(struct restart_barrier *g, struct err *e)
+int barrier_await_ranks(struct restart_barrier *g,
+	bool (*has_come)(const struct restart_barrier *g, int rank), struct err *e)
 {
 	for (int rank = 1; rank < size_of(g);) {
-		if (g->back[rank]) {
+		if (has_come(g, rank)) {
 			rank++;
 			continue;
 		}
-		for (int other = rank; other < size_of(g); other++)
+		for (int other = 1; other < size_of(g); other++)
 			if (!g->back[other] && hear_rank(g, other, e))
 				return -1;
 		if (check_interrupted(e))
 			return -1;
-		if (!g->back[rank])
+		if (!has_come(g, rank))
 			g->serve(g->s, TICK_MS / 10, answer_arrival, g);
 	}
 	return 0;
+}
+
+void barrier_pass_on(struct restart_barrier *g)
+{
+	if (g->s->job->port)
+		g->serve(g->s, 0, answer_arrival, g);
+}
+
+static bool is_back(const struct restart_barrier *g, int rank)
+{
+	return g->back[rank];
 }
 
 /* Lines to other machines go through the port, which is served by us. */
@@ -238,7 +227,7 @@ static int connect_to_rank_0(struct restart_barrier *g, struct wire *w, struct e
 /* Rank 0 says why the restart does not continue, or rank 1 if rank 0 has gone without a word. @r is the
  * result of wire_take_line(). Rank 0 may give up before it has read that this rank has come, and this rank
  * may have come after rank 0 noted that it gives up. */
-static int not_told_to_go(struct restart_barrier *g, int r, const char *line, struct err *e)
+int barrier_not_told(struct restart_barrier *g, int r, const char *line, struct err *e)
 {
 	g->told = (r > 0 ? !strcmp(line, END) : rank_of(g) != 1) ||
 		  job_is_given_up(g->s->job) || job_is_given_up_by(g->s->job, &g->rank_0);
@@ -246,25 +235,31 @@ static int not_told_to_go(struct restart_barrier *g, int r, const char *line, st
 		e, 0, "%s", r > 0 ? line : "rank 0 has ended, or cannot be reached any more");
 }
 
-/* What rank 0 says next is "go". */
-static int await_go(struct restart_barrier *g, struct err *e)
+int barrier_hear_rank_0(struct restart_barrier *g, char **line, struct err *e)
 {
 	struct wire *w = &g->wires[0];
 	struct pollfd fd = {.fd = w->fd, .events = POLLIN};
-	cleanup_free char *line = NULL;
 	int r;
 
-	while (!(r = wire_take_line(w, &line))) {
+	while (!(r = wire_take_line(w, line))) {
 		if (check_interrupted(e))
 			return -1;
 		if (poll(&fd, 1, 4 * TICK_MS) > 0 && wire_receive(w)) {
-			r = wire_take_line(w, &line);
+			r = wire_take_line(w, line);
 			break;
 		}
 	}
-	if (r > 0 && !strcmp(line, GO))
-		return 0;
-	return not_told_to_go(g, r, line, e);
+	return r > 0 ? 0 : barrier_not_told(g, r, NULL, e);
+}
+
+/* What rank 0 says next is "go". */
+static int await_go(struct restart_barrier *g, struct err *e)
+{
+	cleanup_free char *line = NULL;
+
+	if (barrier_hear_rank_0(g, &line, e))
+		return -1;
+	return strcmp(line, GO) ? barrier_not_told(g, 1, line, e) : 0;
 }
 
 static int come_to_rank_0(struct restart_barrier *g, struct err *e)
@@ -288,6 +283,7 @@ static void free_barrier(struct restart_barrier *g)
 		wire_close(&g->wires[i]);
 	free(g->wires);
 	free(g->back);
+	barrier_free_namespaces(g);
 	free(g);
 }
 
@@ -310,6 +306,7 @@ struct restart_barrier *restart_barrier_begin(struct supervisor *s, const char *
 	*g = (struct restart_barrier){.s = s, .from = from, .serve = serve};
 	g->wires = xcalloc(size_of(g), sizeof(*g->wires));
 	g->back = xcalloc(size_of(g), sizeof(*g->back));
+	barrier_init_namespaces(g);
 	for (int i = 0; i < size_of(g); i++)
 		g->wires[i].fd = -1;
 	failed = rank_of(g) ? come_to_rank_0(g, e) : await_arrivals(g, e);
@@ -344,7 +341,7 @@ int restart_barrier_wait(void *arg, struct err *e)
 	struct restart_barrier *g = arg;
 
 	if (!rank_of(g)) {
-		if (await_back(g, e))
+		if (barrier_await_ranks(g, is_back, e))
 			return -1;
 		tell_all(g, GO);
 		/* So that they hear of it: the port has nobody else to serve it yet. */
@@ -368,7 +365,7 @@ static int look_at_rank_0(struct restart_barrier *g, struct err *e)
 	cleanup_free char *line = NULL;
 	int r = wire_take_line(w, &line);
 
-	return r || ended ? not_told_to_go(g, r, line, e) : 0;
+	return r || ended ? barrier_not_told(g, r, line, e) : 0;
 }
 
 int restart_barrier_look(void *arg, struct err *e)

@@ -153,13 +153,29 @@ void restore_abort_lazy(struct supervisor *s)
 	s->lazy = NULL;
 }
 
+/* All that has come to @pid, or to what is below it. */
+static void kill_below(pid_t pid)
+{
+	cleanup_free pid_t *pids = NULL;
+	size_t count;
+
+	if (procfs_children(pid, &pids, &count, NULL))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		kill_below(pids[i]);
+		kill_ours(pids[i]);
+	}
+}
+
 /* A process has not ended until all its threads have been waited for, including the threads that
  * fill memory; a thread that has not reported yet still reports its first stop. Children that
  * others have left us may end meanwhile, too, but are not waited for. */
-static void await_ends(const struct buf *killed)
+static void await_ends(const struct buf *killed, pid_t adopter)
 {
 	for (;;) {
 		take_reports();
+		if (adopter)
+			kill_below(adopter);
 		if (!any_is_left(killed))
 			break;
 		tracee_pause(UINT64_MAX);
@@ -185,9 +201,13 @@ void restore_kill_all(struct restore *r)
 		n->t.tid = 0;
 	}
 	kill_and_list(s->root, &killed);
-	kill_and_list(s->init, &killed);
+	/* An init that its namespace does not end with is to adopt all, and ends when it has no child left. */
+	if (s->init_is_first)
+		kill_and_list(s->init, &killed);
+	else if (s->init)
+		buf_push(&killed, pid_t, &s->init);
 	restore_abort_lazy(s);
-	await_ends(&killed);
+	await_ends(&killed, s->init_is_first ? 0 : s->init);
 	util_close(&s->init_fd);
 	s->root = s->init = 0;
 }

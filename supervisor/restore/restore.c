@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -357,6 +358,35 @@ static int make_first(struct restore *r, const struct spawn_request *request, ch
 	return result;
 }
 
+/* Of a job's member, which has a reason to be in a namespace or not: agree with the others. In a namespace with them,
+ * helpers have ids that no other program needs. An attempt because of an id that was taken is by itself. */
+static int share_namespace(
+	struct restore *r, struct spawn_request *request, bool again, struct err *e)
+{
+	struct namespace_wish wish;
+
+	if (!r->o->share || again)
+		return 0;
+	wish = (struct namespace_wish){
+		.needed = request->reason || !spawn_may_choose_ids(),
+		.apart = sysv_has_objects(r->c),
+		.user = request->user || !procfs_has_capability(CAP_SYS_ADMIN),
+		/* By System V memory, libraries of ranks that are elsewhere would be found. */
+		.whole = request->ipc_apart,
+		.ids = &r->creation.ids,
+	};
+	if (r->o->share(r->o->others, &wish, &request->shared, e))
+		return -1;
+	if (!request->shared)
+		return 0;
+	r->helper_id = request->shared->plan.first_free;
+	if (!request->reason)
+		request->reason = wish.needed
+					  ? "choosing process ids requires a capability here"
+					  : "another rank needs one";
+	return 0;
+}
+
 static int begin_lazy(struct restore *r)
 {
 	if (!r->o->lazy)
@@ -374,6 +404,7 @@ static int attempt_restart(struct supervisor *s, const struct checkpoint *c,
 	cleanup_free char *obstacle = NULL;
 	struct spawn_request request = {0};
 	cleanup_buf struct buf left_over = {0};
+	bool again_apart = reason;
 	char *why = NULL;
 	int result = -1;
 
@@ -393,7 +424,8 @@ static int attempt_restart(struct supervisor *s, const struct checkpoint *c,
 	request.ipc_apart = restore_lower_has_mpi(c);
 	request.clocks = r.clocks.continued ? &r.clocks.shifts : NULL;
 	request.user = r.clocks.needs_user_namespace;
-	if (begin_lazy(&r) || enter_phase(PHASE_CREATE) || make_first(&r, &request, &why))
+	if (share_namespace(&r, &request, again_apart, e) || begin_lazy(&r) ||
+		enter_phase(PHASE_CREATE) || make_first(&r, &request, &why))
 		goto out;
 	if (why)
 		restore_notice(&r, why);

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -24,6 +23,7 @@
 #include "supervisor/start/exec_child.h"
 #include "supervisor/start/job_control.h"
 #include "supervisor/start/namespace_init.h"
+#include "supervisor/start/namespace_setup.h"
 #include "supervisor/start/signal_forwarding.h"
 #include "supervisor/target/clone.h"
 
@@ -130,12 +130,30 @@ static void run_held(void *arg)
 	_exit(125);
 }
 
+/* The process @between, a child of ours, has made another one and told its id, or -errno, by the pipe @ends; both end now.
+ * Returns that id, or -1 with errno. */
+static pid_t await_between(pid_t between, int ends[2])
+{
+	int error = errno, answer = -EIO;
+
+	close(ends[1]);
+	if (between > 0) {
+		/* Whatever it could not tell has failed. */
+		(void)!read(ends[0], &answer, sizeof(answer));
+		(void)waitpid(between, NULL, 0);
+		error = answer < 0 ? -answer : 0;
+	}
+	close(ends[0]);
+	errno = error;
+	return between < 0 || answer < 0 ? -1 : answer;
+}
+
 /* In a time namespace: by a process between us, that makes it our child. All that we made would
  * have the program's clocks, too, if we did it ourselves. Returns its id, or -1 with errno. */
 static pid_t make_in_time_namespace(
 	pid_t pid, struct held_child *held, const struct clock_shifts *clocks)
 {
-	int ends[2], answer = -EIO;
+	int ends[2], answer;
 	pid_t between, made;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -153,15 +171,7 @@ static pid_t make_in_time_namespace(
 		(void)!write(ends[1], &answer, sizeof(answer));
 		_exit(0);
 	}
-	close(ends[1]);
-	if (between > 0) {
-		/* Whatever it could not tell has failed. */
-		(void)!read(ends[0], &answer, sizeof(answer));
-		(void)waitpid(between, NULL, 0);
-		errno = answer < 0 ? -answer : 0;
-	}
-	close(ends[0]);
-	return between < 0 || answer < 0 ? -1 : answer;
+	return await_between(between, ends);
 }
 
 /* Make it our child. 0: done, 1: impossible here for the reason in *why, -1: failure. */
@@ -194,87 +204,6 @@ static int make_here(struct supervisor *s, pid_t pid, struct held_child *held,
 	}
 }
 
-/* Receive one report; *sender gets its sender's id in our pid namespace. */
-static int receive_report(
-	int socket, struct namespace_report *report, pid_t *sender, struct err *e)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(struct ucred))];
-	} control;
-	struct iovec iov = {.iov_base = report, .iov_len = sizeof(*report)};
-	struct msghdr message = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	struct ucred credentials;
-
-	if (n < 0)
-		return err_set(e, errno, "cannot get an answer from the new namespace");
-	if (n != sizeof(*report) || !c || c->cmsg_type != SCM_CREDENTIALS)
-		return err_set(e, 0, "the first process of the new namespace was killed");
-	memcpy(&credentials, CMSG_DATA(c), sizeof(credentials));
-	*sender = credentials.pid;
-	return 0;
-}
-
-/* Whether the root directory is one of a chroot, in which the kernel makes no user namespace
- * (user_namespaces(7)): 1, or 0; -1: cannot be told. It is when nothing is mounted there; what is may be mounted
- * just for that, and process 1's can be looked at by root alone. */
-static int is_in_chroot(void)
-{
-	cleanup_free char *text = NULL;
-	struct stat own, first;
-	bool is_mount = false;
-	size_t size;
-
-	if (read_file("/proc/self/mountinfo", &text, &size, NULL) || !size)
-		return -1;
-	for (char *line = text, *next; *line && !is_mount; line = next) {
-		char place[3] = "";
-
-		next = line + strcspn(line, "\n");
-		next += *next == '\n';
-		is_mount =
-			sscanf(line, "%*s %*s %*s %*s %2s", place) == 1 && !strcmp(place, "/");
-	}
-	if (!is_mount)
-		return 1;
-	if (stat("/", &own) || stat("/proc/1/root", &first))
-		return -1;
-	return own.st_dev != first.st_dev || own.st_ino != first.st_ino;
-}
-
-static const char *denied_hint(int in_chroot)
-{
-	if (in_chroot > 0)
-		return " (the kernel makes no user namespace in a chroot: restart as root, or "
-		       "go "
-		       "there as containers do, by pivot_root: bwrap, systemd-nspawn)";
-	if (in_chroot < 0)
-		return " (the system's security policy does not allow it, or this is a chroot, "
-		       "in "
-		       "which the kernel makes no user namespace: there, restart as root)";
-	return " (the system's security policy does not allow it)";
-}
-
-static const char *namespace_hint(int error, bool user_namespace)
-{
-	switch (error) {
-	case ENOSPC:
-		return limit_hint(SYS_unshare, error);
-	case EPERM:
-	case EACCES:
-		return denied_hint(user_namespace ? is_in_chroot() : 0);
-	default:
-		return limit_hint(SYS_clone3, error);
-	}
-}
-
 static pid_t make_init(struct namespace_plan *plan, const struct spawn_request *request,
 	int ours, struct err *e)
 {
@@ -289,11 +218,39 @@ static pid_t make_init(struct namespace_plan *plan, const struct spawn_request *
 		close(ours);
 		namespace_init(plan);
 	}
-	if (init < 0)
-		return err_set(e, errno, "cannot create a new %spid and mount namespace%s",
-			plan->user_namespace ? "user, " : "",
-			namespace_hint(errno, plan->user_namespace));
-	return init;
+	return init < 0 ? namespace_refused(plan->user_namespace, e) : init;
+}
+
+/* By a process between us, which enters the namespace in our place, and makes it our child. */
+static pid_t make_init_in(
+	const struct shared_namespace *ns, struct namespace_plan *plan, int ours, struct err *e)
+{
+	int ends[2], answer;
+	pid_t between, init;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(e, errno, "cannot create a pipe");
+	between = clone_process(0, 0);
+	if (!between) {
+		close(ours);
+		init = shared_namespace_enter(ns) < 0
+			       ? -1
+			       : clone_process(CLONE_PARENT | CLONE_NEWNS, 0);
+		if (!init) {
+			close(ends[0]);
+			close(ends[1]);
+			namespace_init(plan);
+		}
+		answer = init < 0 ? -errno : init;
+		/* A supervisor that is gone needs no answer. */
+		(void)!write(ends[1], &answer, sizeof(answer));
+		_exit(0);
+	}
+	init = await_between(between, ends);
+	return init < 0 ? limit_err(e, errno, SYS_clone3,
+				  "cannot create a process in the namespace of the other ranks "
+				  "of this node")
+			: init;
 }
 
 static void end_init(struct supervisor *s)
@@ -308,25 +265,30 @@ static void end_init(struct supervisor *s)
 static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child *held,
 	const struct spawn_request *request, struct err *e)
 {
+	const struct shared_namespace *shared = request->shared;
 	struct namespace_plan plan = {
 		.pid = pid,
-		.user_namespace = request->user || !procfs_has_capability(CAP_SYS_ADMIN),
+		.user_namespace =
+			shared ? shared->plan.user
+			       : request->user || !procfs_has_capability(CAP_SYS_ADMIN),
 		.uid = geteuid(),
 		.gid = getegid(),
 		.terminals = request->terminals,
 		.clocks = request->clocks,
+		.shared = shared,
+		.hold = shared ? shared->hold : -1,
 		.child = run_held,
 		.arg = held,
 	};
 	struct namespace_report report;
-	int ends[2], on = 1;
+	int ends[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
-		setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
-		return err_set(e, errno, "cannot create a socket pair");
+	if (namespace_sockets(ends, e))
+		return -1;
 	plan.socket = ends[1];
 	held->supervisor = 0;
-	s->init = make_init(&plan, request, ends[0], e);
+	s->init = shared ? make_init_in(shared, &plan, ends[0], e)
+			 : make_init(&plan, request, ends[0], e);
 	close(ends[1]);
 	if (s->init < 0) {
 		s->init = 0;
@@ -334,18 +296,20 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 		return -1;
 	}
 	s->init_fd = ends[0];
-	if (receive_report(s->init_fd, &report, &s->root, e) < 0) {
+	s->init_is_first = !shared;
+	if (namespace_await_report(s->init_fd, &report, &s->root, e) < 0) {
 		end_init(s);
 		return -1;
 	}
-	if (report.kind == NAMESPACE_READY) {
-		shown_paths_of(s->init);
-		return 0;
-	}
-	report.text[sizeof(report.text) - 1] = 0;
-	limit_err(e, report.value, SYS_clone3, "%s", report.text);
-	end_init(s);
-	return -1;
+	shown_paths_of(s->init);
+	return 0;
+}
+
+static char *notice_of(const struct spawn_request *request, const char *why)
+{
+	return xasprintf("the program is brought back in a pid namespace %s: %s",
+		request->shared ? "with the other ranks of this node" : "of its own",
+		why ? why : request->reason);
 }
 
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,
@@ -362,21 +326,30 @@ int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), vo
 			"brought back");
 	if (pipe2(held.hold, O_CLOEXEC) < 0)
 		return err_set(e, errno, "cannot create a pipe");
-	if (!request->reason)
+	if (!request->reason && !request->shared)
 		r = make_here(s, pid, &held, request->clocks, &why, e);
 	if (r == 1)
 		r = make_in_namespace(s, pid, &held, request, e);
 	if (r == 0 && s->init)
-		*notice =
-			xasprintf("the program is brought back in a pid namespace of its own: "
-				  "%s",
-				why ? why : request->reason);
+		*notice = notice_of(request, why);
 	close(held.hold[0]);
 	if (r < 0)
 		close(held.hold[1]);
 	else
 		s->release_fd = held.hold[1];
 	return r;
+}
+
+/* The privilege is looked for first, and then whether the id is free: ours is not. */
+bool spawn_may_choose_ids(void)
+{
+	pid_t made = clone_process(0, getpid());
+
+	if (made == 0)
+		_exit(0);
+	if (made > 0)
+		(void)waitpid(made, NULL, 0);
+	return made > 0 || errno != EPERM;
 }
 
 static void end_at_once(void *arg)

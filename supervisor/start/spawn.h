@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "lib/err.h"
+#include "supervisor/start/shared_namespace.h"
 #include "supervisor/start/supervisor.h"
 #include "supervisor/target/clocks.h"
 
@@ -27,15 +28,20 @@ struct spawn_request {
 	bool terminals; /* /dev/pts is to be a new one: a number is in use in the old one */
 	/* In a time namespace, as of clocks_plan(); NULL: none. */
 	const struct clock_shifts *clocks;
+	/* In this one in any case, with our IPC namespace, and @user is as it is; NULL: none. */
+	const struct shared_namespace *shared;
 };
+
+/* Whether we may choose the ids of new processes, as far as they are free. */
+bool spawn_may_choose_ids(void);
 
 /*
  * Make a process with id @pid for a restart and run @child(@arg) in it; @child does not
  * return. Where the id is free and the capability is there, it is a child of ours
  * (clone3(set_tid)). Otherwise, or when the caller has a reason, it is made in a fresh pid and
  * mount namespace (and, without CAP_SYS_ADMIN, user namespace) with an init of its own and a
- * matching /proc, and *notice, the caller's to free, says why (else it is NULL). Id 1 is
- * refused. Fills s->root, s->init, s->init_fd, s->release_fd.
+ * matching /proc, or in the shared one that the caller names, and *notice, the caller's to free, says why (else it is NULL). Id 1 is
+ * refused. Fills s->root, s->init, s->init_fd, s->init_is_first, s->release_fd.
  *
  * The child waits until spawn_release(), so that it can be seized first; it dies with the
  * caller until then. It has all descriptors of the caller, the signal mask and dispositions

@@ -69,9 +69,10 @@ struct supervisor {
 	const char *tool; /* "trecr-run", for messages */
 	struct supervisor_options options;
 
-	pid_t root;     /* the program, as this process sees its id */
-	pid_t init;     /* init of the namespace it lives in, 0: none; our child then */
-	int init_fd;    /* reports of that init (namespace_init.h), -1: none */
+	pid_t root;  /* the program, as this process sees its id */
+	pid_t init;  /* its init, where it lives in a namespace, 0: none; our child then */
+	int init_fd; /* reports of that init (namespace_init.h), -1: none */
+	bool init_is_first; /* of its namespace, which ends with it; else that has other programs, too */
 	int release_fd; /* holds a restored process back (spawn.h), -1: none */
 	char *command;  /* for messages and the image */
 	char *pidfile;  /* that will be written after the restart; absolute; NULL: none */

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 
 struct err;
+struct namespace_wish;
+struct shared_namespace;
 struct supervisor;
 
 /* When CLOCK_MONOTONIC and CLOCK_BOOTTIME continue from the checkpoint. */
@@ -34,6 +36,10 @@ struct restore_options {
 	/* Of the same, while it waits for others inside its MPI library: whether they are all still
 	 * at it. */
 	int (*look_at_others)(void *arg, struct err *e);
+	/* Of the same, before anything is made: whether the program is to be in a namespace with those of other members
+	 * (*shared, which is not the caller's; NULL: it is not). To be called by all, and gives the same each time. */
+	int (*share)(void *arg, const struct namespace_wish *wish,
+		const struct shared_namespace **shared, struct err *e);
 	void *others;
 	/* Of the same: a word that all members have for this restart, and no other restart has. NULL: it is by
 	 * itself. */
