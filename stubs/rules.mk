@@ -26,6 +26,8 @@ $(O)/stubs/gen/mpi.openmpi.inc: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
 	$(RUN_GEN) adapter stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/mpi.narrowed.inc: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
 	$(RUN_GEN) narrowed stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/mpi.fortran.inc: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
+	$(RUN_GEN) fortran stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/mpi.openmpi.h: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
 	$(RUN_GEN) constants stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
 
@@ -59,15 +61,18 @@ MPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/*.c stubs/mpi/*
 	$(O)/stubs/gen/mpi.entries.o $(O)/stubs/gen/mpi.info.o
 # The same behind functions of Open MPI's ABI.
 OPENMPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/openmpi/*.c stubs/mpi/openmpi/*.S)))
+# Its functions for Fortran, over those for C.
+FORTRAN_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/fortran/*.c stubs/mpi/fortran/*.S)))
 
 # Theirs alone: not of what they need, as the generator, which is made for this machine.
-$(CROSSING_OBJ) $(filter-out $(DEVMEM_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ) $(OPENMPI_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(CROSSING_OBJ) $(filter-out $(DEVMEM_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ) $(OPENMPI_OBJ) $(FORTRAN_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 $(O)/stubs/nvml/libnvidia_ml.o: $(O)/stubs/gen/nvml.index.h
 $(MPI_OBJ): $(O)/stubs/gen/mpi.index.h
 $(OPENMPI_OBJ): $(O)/stubs/gen/mpi.openmpi.inc $(O)/stubs/gen/mpi.openmpi.h
-$(O)/stubs/mpi/mpi_record_entry.o $(O)/stubs/mpi/openmpi/program_thunks.o: shared/mpi/thunks.inc
+$(O)/stubs/mpi/fortran/fortran_calls.o: $(O)/stubs/gen/mpi.fortran.inc
+$(O)/stubs/mpi/fortran/fortran_thunks.o $(O)/stubs/mpi/mpi_record_entry.o $(O)/stubs/mpi/openmpi/program_thunks.o: shared/mpi/thunks.inc
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
@@ -117,6 +122,10 @@ $(SPLIT_DIR)/stubs/libmpi.so.40: $(OPENMPI_OBJ) $(filter-out %.entries.o,$(MPI_O
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -Wl,--version-script=stubs/mpi/openmpi/exports.map \
 		-o $@ $(filter-out %.map,$^)
+# ld.so takes it for the real one, whose neighbour libmpi.so.40 is.
+$(SPLIT_DIR)/stubs/libmpi_mpifh.so.40: $(FORTRAN_OBJ) $(SPLIT_DIR)/stubs/libmpi.so.40
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,$(SPLIT_DIR) -o $@ $^
 
 # The same with entry points that note their first call (trecr-run --coverage).
 $(O)/stubs/gen/%.entries.coverage.o: $(O)/stubs/gen/%.entries.S
@@ -158,6 +167,6 @@ $(SPLIT_DIR)/trecr-gdb.py: tools/trecr-gdb.py
 	cp $< $@
 
 SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 $(SPLIT_DIR)/stubs/libmpich.so.12 $(SPLIT_DIR)/stubs/libmpi.so.40 \
-	$(SPLIT_DIR)/trecr-lower $(SPLIT_DIR)/trecr-lower-core $(SPLIT_DIR)/libtrecr-audit-coverage.so \
+	$(SPLIT_DIR)/stubs/libmpi_mpifh.so.40 $(SPLIT_DIR)/trecr-lower $(SPLIT_DIR)/trecr-lower-core $(SPLIT_DIR)/libtrecr-audit-coverage.so \
 	$(SPLIT_DIR)/coverage/libcuda.so.1 $(SPLIT_DIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

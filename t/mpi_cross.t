@@ -27,6 +27,9 @@ build() { # LIBRARY NAME...: of t/application/mpi_NAME.c, as NAME.LIBRARY
 build mpich alone answers told messages buffered partitioned lasting windows files sessions
 build openmpi alone told lasting
 programs=$PWD
+fortran=
+! have mpifort.openmpi || ! mpifort.openmpi -w -ffree-line-length-none -DBY_F08 -J. -o fortran_job.openmpi \
+	"$top/t/application/mpi_fortran_job.F90" 2>compiler.err || fortran=$PWD/fortran_job.openmpi
 
 # ---- one rank, without a launcher: the user says which library ----
 
@@ -130,6 +133,12 @@ moves 2 "$programs/buffered.mpich" openmpi mpich
 moves 2 "$programs/partitioned.mpich" openmpi mpich
 moves 2 "$programs/lasting.mpich" openmpi
 moves 2 "$programs/lasting.openmpi" mpich
+if [ -n "$fortran" ]; then
+	moves 2 "$fortran" mpich openmpi
+	moves 3 "$fortran" mpich
+else
+	skip "a program in Fortran" "no compiler"
+fi
 
 # ---- what Open MPI's library cannot be given ----
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# MPI programs of Open MPI's ABI with its library in the lower half, each rank under a trecr-run of its own: they give
+# MPI programs of Open MPI's ABI, in C and Fortran, with its library in the lower half, each rank under a trecr-run of its own: they give
 # what they give natively; a program of one rank, and jobs of several, are saved, killed, and brought back by another
 # launcher. What cannot be saved is refused with the reason.
 . "$(dirname "$0")/lib.sh"
@@ -49,14 +49,56 @@ alike "constants, statuses, and what only Open MPI has" ./openmpi
 "${lower[@]}" ./calls abort >out 2>err
 is $? 74 "MPI_Abort ends the program"
 
-# Libraries that look into Open MPI's own have it in the program, as without the option.
+# ---- in Fortran ----
+
+# Of one text three programs, by mpif.h, by the module mpi, and by mpi_f08.
+fortran_jobs=()
+build_fortran() { # NAME [FLAG...]
+	ok "a program in Fortran is built ($1)" mpifort.openmpi -w -O1 -fallow-argument-mismatch -ffree-line-length-none \
+		"${@:2}" -J. -o "$1" "$top/t/application/mpi_fortran_job.F90" && fortran_jobs+=("$PWD/$1")
+}
+
+# What a library that has to have Open MPI's own beside it makes of a program.
+stays_native() { # NAME COMMAND...
+	"${lower[@]}" "${@:2}" >out 2>err
+	like "$(cat err)" "^trecr: .*C\+\+.* as without --mpi=lower" "$1: it is told that it is as without --mpi=lower"
+	is "$(job 2 "${lower[@]}" "${@:2}" 2>&1 | grep -c "done")" 2 "and runs"
+}
+
 if have mpifort.openmpi && mpifort.openmpi -o fortran "$top/t/application/mpi_fortran.f90" 2>err; then
+	alike "a program in Fortran" ./fortran
 	"${lower[@]}" ./fortran >out 2>err
-	like "$(cat err)" "^trecr: .*Fortran" "a program in Fortran is told that it is as without --mpi=lower"
-	is "$(job 2 "${lower[@]}" ./fortran 2>&1 | grep -c "done")" 2 "and runs"
+	is "$(grep -v '^trecr-run: no checkpoint will' err)" "" "of which nothing is said"
+	library=$(ldd fortran | sed -n 's/.*libmpi_mpifh.so.40 => \([^ ]*\).*/\1/p')
+	names() { nm -D --defined-only "$1" | sed -n 's/.* [TWDB] //p' | sort -u; }
+	is "$(comm -23 <(names "$library") <(names "$build/lib/trecr/stubs/libmpi_mpifh.so.40") | grep -v '_dummy$\|_class$')" "" \
+		"the library for Fortran has all functions of Open MPI's"
+	build_fortran fortran_header -DBY_HEADER
+	build_fortran fortran_module
+	build_fortran fortran_f08 -DBY_F08
+	for program in "${fortran_jobs[@]}"; do
+		mkdir -p "${program##*/}.links" && cd "${program##*/}.links" && touch go &&
+			is "$(job 3 "${lower[@]}" "$program" | uniq -c | tr -s ' \n' ' ')" " 3 ok 3 ready " \
+				"${program##*/} gets what it should"
+		cd ..
+	done
+	# The library for C++ may come before or behind that for Fortran.
+	ok "one with the library for C++ is built" mpifort.openmpi -o behind "$top/t/application/mpi_fortran.f90" \
+		-Wl,--no-as-needed -lmpi_mpifh -lmpi_cxx
+	stays_native "a program with the library for C++ behind that for Fortran" ./behind
+	ok "one with it in front is built" mpifort.openmpi -o before "$top/t/application/mpi_fortran.f90" \
+		-Wl,--no-as-needed -lmpi_cxx
+	stays_native "a program with it in front" ./before
+	# A later version of the library has functions that the stub has not.
+	mkdir newer
+	cp -L "$library" newer/libmpi_mpifh.so.40 && printf 'mpi_session_init_\0' >>newer/libmpi_mpifh.so.40
+	stays_native "a program with a later library for Fortran" env LD_LIBRARY_PATH="$PWD/newer" ./fortran
 else
 	skip "a program in Fortran" "no compiler"
 fi
+ok "a program in C with the library for C++ is built" mpicc.openmpi -w -O1 -o cxx "$top/t/application/mpi_calls.c" \
+	-Wl,--no-as-needed -lmpi_cxx -pthread
+stays_native "a program in C with the library for C++" ./cxx
 
 # ---- one rank, without a launcher ----
 
@@ -127,12 +169,12 @@ finish_job() { # COUNT
 }
 
 # Without mpi_messages, which waits for ever natively: in MPI_Wait for a message whose datatype has been freed.
-for PROGRAM in "$job" "$lasting"; do
+for PROGRAM in "$job" "$lasting" "${fortran_jobs[@]}"; do
 	for count in 2 3; do
 		name=${PROGRAM##*/}
 		job_arena "$name-$count"
 		three_times $count
-		tell "mpi_$name, $count ranks, three times saved, killed and brought back"
+		tell "$name, $count ranks, three times saved, killed and brought back"
 		kill_all
 	done
 done

@@ -12,6 +12,7 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "shared/raw.h"
@@ -27,12 +28,15 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 #define STUBS "/stubs" /* folder of the stubs in ours */
 #endif
 
+#define FORTRAN "libmpi_mpifh.so.40"
+
 static struct library {
 	const char *name;    /* of the file, without version */
 	const char *stub;    /* below our folder */
-	const char *found;   /* exported buffer in the stub for the real one's path */
+	const char *found;   /* exported buffer in the stub for the real one's path, NULL: it has none */
 	const char *kind;    /* as in TRECR_STUBS */
 	int has_insiders;    /* see below */
+	const char *newer;   /* a function of libraries that have more than the stub, and stay */
 	char path[PATH_MAX]; /* of the stub */
 	char real[PATH_MAX]; /* found last */
 } libraries[] = {
@@ -59,6 +63,12 @@ static struct library {
 		.found = "trecr_mpi_found",
 		.kind = "mpi",
 		.has_insiders = 1},
+	/* Its functions for Fortran; those of Open MPI 5 are more. */
+	{.name = FORTRAN,
+		.stub = STUBS "/" FORTRAN,
+		.kind = "mpi",
+		.has_insiders = 1,
+		.newer = "mpi_session_init_"},
 };
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
@@ -80,6 +90,13 @@ static int is_called(const char *file, const char *name)
 		for (file++; (*file >= '0' && *file <= '9') || (*file >= 'a' && *file <= 'f');)
 			file++;
 	return raw_starts(file, name);
+}
+
+static int is_same(const char *a, const char *b, size_t n)
+{
+	while (n && *a == *b)
+		a++, b++, n--;
+	return !n;
 }
 
 static const char *file_name(const char *path)
@@ -237,16 +254,48 @@ static int is_refused(const char *name, const char *file)
 	return 1;
 }
 
+/* Whether the file at @path has @name among its names. */
+static int has_name(const char *path, const char *name)
+{
+	size_t length = raw_length(name) + 1;
+	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0), size = -1, at = -1;
+	int found = 0;
+
+	if (raw_failed(fd))
+		return 0;
+	size = raw(SYS_lseek, fd, 0, SEEK_END);
+	if (size > 0)
+		at = raw6(SYS_mmap, 0, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	raw(SYS_close, fd); /* read only */
+	if (size <= 0 || raw_failed(at))
+		return 0;
+	for (const char *c = (const char *)at; !found && c + length <= (const char *)at + size; c++)
+		found = *c == *name && is_same(c, name, length);
+	raw(SYS_munmap, at, size); /* its own */
+	return found;
+}
+
 /*
- * Open MPI's libraries for Fortran and C++ use what its library has for itself, which a stub has not. Programs that
- * have them come to load them first, and then have the library, too.
+ * Open MPI's library for C++ uses what its library has for itself, which a stub has not, and so does the one for Fortran
+ * of a version that the stub for Fortran does not know. Programs that have them come to load them first, and then have
+ * the library, too. (A stub for Fortran that has been loaded before them is right over either.)
  */
 static int insider_seen, insiders_told;
 
+static int is_newer(const char *name, const char *file)
+{
+	for (unsigned i = 0; i < LIBRARIES; i++)
+		if (libraries[i].newer && is_called(file, libraries[i].name))
+			return has_name(name, libraries[i].newer);
+	return 0;
+}
+
 static int is_insider(const char *name, const char *file)
 {
-	return (is_called(file, "libmpi_mpifh.so.40") || is_called(file, "libmpi_cxx.so.40")) &&
-	       file != name && !raw_failed(raw(SYS_access, name, R_OK)) && is_chosen("mpi");
+	return file != name &&
+	       (is_called(file, "libmpi_cxx.so.40") || is_called(file, FORTRAN)) &&
+	       !raw_failed(raw(SYS_access, name, R_OK)) && is_chosen("mpi") &&
+	       (!is_called(file, FORTRAN) || is_newer(name, file));
 }
 
 /* Whether the real library must stay. */
@@ -255,7 +304,8 @@ static int has_insider(const struct library *l)
 	if (!l->has_insiders || !insider_seen)
 		return 0;
 	if (!insiders_told++)
-		raw_complain("Open MPI's libraries for Fortran and C++ need its library beside "
+		raw_complain("Open MPI's library for C++, and that for Fortran of Open MPI 5, "
+			     "need its library beside "
 			     "them: it is in the "
 			     "program, as without --mpi=lower");
 	return 1;
@@ -265,8 +315,10 @@ static void see_insider(void)
 {
 	insider_seen = 1;
 	for (unsigned i = 0; i < LIBRARIES; i++)
-		if (libraries[i].has_insiders && *libraries[i].real && !insiders_told++)
-			raw_complain("Open MPI's library for Fortran or C++ is loaded after "
+		if (libraries[i].has_insiders && libraries[i].found && *libraries[i].real &&
+			!insiders_told++)
+			raw_complain("Open MPI's library for C++, or that for Fortran of Open "
+				     "MPI 5, is loaded after "
 				     "its library is in the "
 				     "lower half, where it does not find it: use --mpi=whole");
 }
@@ -339,7 +391,7 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 		struct library *l = &libraries[i];
 		char *found;
 
-		if (!*l->real ||
+		if (!l->found || !*l->real ||
 			(!same_text(map->l_name, l->path) && !same_text(map->l_name, l->real)))
 			continue;
 		found = find_variable(map, l->found);

@@ -13,6 +13,10 @@ static const char *const list_names[] = {
 	[ABI_EXCHANGED] = "exchanged",
 	[ABI_PARAMETERS] = "parameters",
 	[ABI_POINTERS] = "pointers",
+	[ABI_NUMBERS] = "numbers",
+	[ABI_FORTRAN_BY_HAND] = "fortran-by-hand",
+	[ABI_C_ONLY] = "c-only",
+	[ABI_INDEXES] = "indexes",
 };
 
 struct parser {

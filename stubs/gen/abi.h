@@ -14,6 +14,10 @@ enum abi_list_kind {
 	ABI_EXCHANGED,  /* types */
 	ABI_PARAMETERS, /* `of` is a class of values, words are names of parameters */
 	ABI_POINTERS,   /* the same, of addresses */
+	ABI_NUMBERS,    /* handle types that are ints in C, too */
+	ABI_FORTRAN_BY_HAND, /* functions for Fortran that are not generated */
+	ABI_C_ONLY,          /* those that Fortran has not */
+	ABI_INDEXES,         /* names of parameters that Fortran counts from 1 */
 	ABI_LISTS,
 };
 
@@ -57,10 +61,11 @@ const struct abi_list *abi_find(
 const struct abi_list *abi_list_of(
 	const struct abi *abi, enum abi_list_kind kind, const char *of);
 
-/* The outputs: functions that exchange arguments; those of large counts; objects and constants; and what compares them
- * with either header. */
+/* The outputs: functions that exchange arguments; those of large counts; those for Fortran; objects and constants; and
+ * what compares them with either header. */
 int gen_adapter(const struct api *api, const struct abi *abi, FILE *out, struct err *e);
 int gen_narrowed(const struct api *api, const struct abi *abi, FILE *out, struct err *e);
+int gen_fortran(const struct api *api, const struct abi *abi, FILE *out, struct err *e);
 int gen_constants(const struct api *api, const struct abi *abi, FILE *out, struct err *e);
 int gen_check_own(const struct api *api, const struct abi *abi, FILE *out, struct err *e);
 int gen_check_theirs(const struct api *api, const struct abi *abi, FILE *out, struct err *e);

@@ -25,6 +25,7 @@ static const struct {
 } abi_outputs[] = {
 	{"adapter", gen_adapter},
 	{"narrowed", gen_narrowed},
+	{"fortran", gen_fortran},
 	{"constants", gen_constants},
 	{"check-own", gen_check_own},
 	{"check-theirs", gen_check_theirs},
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && (r = print_for_abi(argv)) != 2)
 		return r;
 	fprintf(stderr, "usage: gen entries|procs|info|index|calls|check|names API-FILE,\n"
-			"       gen adapter|narrowed|constants|check-own|check-theirs API-FILE "
+			"       gen adapter|narrowed|fortran|constants|check-own|check-theirs API-FILE "
 			"ABI-FILE\n");
 	return 2;
 }

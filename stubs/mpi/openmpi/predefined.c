@@ -50,10 +50,26 @@ static void __attribute__((constructor)) set_up(void)
 
 /* ---- numbers that Fortran knows them by ---- */
 
+enum kind {
+	KIND_MPI_Comm,
+	KIND_MPI_Group,
+	KIND_MPI_Datatype,
+	KIND_MPI_Op,
+	KIND_MPI_Info,
+	KIND_MPI_Errhandler,
+	KIND_MPI_Win,
+	KIND_MPI_File,
+	KIND_MPI_Request,
+	KIND_MPI_Message,
+	KINDS,
+};
+
+enum { NUMBERS = 128 }; /* more than any kind has */
+
 #define OBJECT(type, symbol, size, number, number_in_fortran)                                  \
-	{#type, &(symbol), number_in_fortran},
+	{KIND_##type, &(symbol), number_in_fortran},
 static const struct {
-	const char *type;
+	enum kind kind;
 	void *handle;
 	int number;
 } numbers[] = {
@@ -61,11 +77,17 @@ static const struct {
 };
 #undef OBJECT
 
-static int is_same(const char *a, const char *b)
+static void *by_number[KINDS][NUMBERS];
+
+/* Of those with one number, which versions have had, the first one counts. */
+static void __attribute__((constructor)) set_numbers(void)
 {
-	while (*a && *a == *b)
-		a++, b++;
-	return *a == *b;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		void **at = &by_number[numbers[i].kind][numbers[i].number];
+
+		if (!*at)
+			*at = numbers[i].handle;
+	}
 }
 
 static int to_fortran(const void *handle)
@@ -76,14 +98,11 @@ static int to_fortran(const void *handle)
 					  : ((const struct predefined *)handle)->fortran;
 }
 
-static void *from_fortran(const char *type, int number)
+static void *from_fortran(enum kind kind, int number)
 {
 	if (number < 0)
 		return (void *)(uintptr_t)(uint32_t)number;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (numbers[i].number == number && is_same(numbers[i].type, type))
-			return numbers[i].handle;
-	return NULL;
+	return number < NUMBERS ? by_number[kind][number] : NULL;
 }
 
 #define NUMBERED(name, type)                                                                   \
@@ -93,7 +112,7 @@ static void *from_fortran(const char *type, int number)
 	}                                                                                      \
 	EXPORTED(void *, name##_f2c, (int number))                                             \
 	{                                                                                      \
-		return from_fortran(#type, number);                                            \
+		return from_fortran(KIND_##type, number);                                            \
 	}
 NUMBERED(MPI_Comm, MPI_Comm)
 NUMBERED(MPI_Errhandler, MPI_Errhandler)
