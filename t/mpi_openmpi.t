@@ -82,6 +82,14 @@ if have mpifort.openmpi && mpifort.openmpi -o fortran "$top/t/application/mpi_fo
 				"${program##*/} gets what it should"
 		cd ..
 	done
+	# It finds the library beside that for Fortran, wherever that is.
+	ok "one that is linked with the library for Fortran alone is built" mpifort.openmpi -o beside "$top/t/application/mpi_fortran.f90" \
+		-Wl,--as-needed
+	is "$(readelf -d beside | grep -c 'libmpi\.so')" 0 "which names no other"
+	mkdir elsewhere && for file in libmpi libmpi_mpifh; do
+		cp -L "${library%/*}/$file.so.40" elsewhere
+	done
+	alike "it" env LD_LIBRARY_PATH="$PWD/elsewhere" ./beside
 	# The library for C++ may come before or behind that for Fortran.
 	ok "one with the library for C++ is built" mpifort.openmpi -o behind "$top/t/application/mpi_fortran.f90" \
 		-Wl,--no-as-needed -lmpi_mpifh -lmpi_cxx

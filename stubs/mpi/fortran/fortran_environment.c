@@ -72,16 +72,10 @@ FORTRAN_MPI(f_sync_reg, F_SYNC_REG, F_sync_reg, (void *buffer))
 
 /* ---- what gives a C_PTR has a second name in the interfaces ---- */
 
-#define POINTER_NAME(name, upper)                                                              \
-	NAMED(mpi_##name##_cptr, ompi_##name##_f)                                              \
-	NAMED(mpi_##name##_cptr_, ompi_##name##_f)                                             \
-	NAMED(mpi_##name##_cptr__, ompi_##name##_f)                                            \
-	NAMED(MPI_##upper##_CPTR, ompi_##name##_f)                                             \
-	NAMED(pmpi_##name##_cptr, ompi_##name##_f)                                             \
-	NAMED(pmpi_##name##_cptr_, ompi_##name##_f)                                            \
-	NAMED(pmpi_##name##_cptr__, ompi_##name##_f)                                           \
-	NAMED(PMPI_##upper##_CPTR, ompi_##name##_f)
-POINTER_NAME(alloc_mem, ALLOC_MEM)
+#define POINTER_NAME(name, upper, own)                                                         \
+	ALSO_NAMED(ompi, mpi, MPI, name##_cptr, upper##_CPTR, own##_cptr, ompi, mpi, MPI,      \
+		name, upper, own)
+POINTER_NAME(alloc_mem, ALLOC_MEM, Alloc_mem)
 
 extern int PMPI_Win_allocate(MPI_Aint size, int unit, void *info, void *comm, void *base,
 	void **win),
@@ -101,7 +95,7 @@ FORTRAN_MPI(win_allocate, WIN_ALLOCATE, Win_allocate,
 		*win = PMPI_Win_c2f(made);
 	GIVE(gave)
 }
-POINTER_NAME(win_allocate, WIN_ALLOCATE)
+POINTER_NAME(win_allocate, WIN_ALLOCATE, Win_allocate)
 
 FORTRAN_MPI(win_allocate_shared, WIN_ALLOCATE_SHARED, Win_allocate_shared,
 	(const MPI_Aint *size, const int *unit, const int *info, const int *comm, void *base,
@@ -115,14 +109,14 @@ FORTRAN_MPI(win_allocate_shared, WIN_ALLOCATE_SHARED, Win_allocate_shared,
 		*win = PMPI_Win_c2f(made);
 	GIVE(gave)
 }
-POINTER_NAME(win_allocate_shared, WIN_ALLOCATE_SHARED)
+POINTER_NAME(win_allocate_shared, WIN_ALLOCATE_SHARED, Win_allocate_shared)
 
 FORTRAN_MPI(win_shared_query, WIN_SHARED_QUERY, Win_shared_query,
 	(const int *win, const int *rank, MPI_Aint *size, int *unit, void *base, int *ierror))
 {
 	GIVE(PMPI_Win_shared_query(PMPI_Win_f2c(*win), *rank, size, unit, base))
 }
-POINTER_NAME(win_shared_query, WIN_SHARED_QUERY)
+POINTER_NAME(win_shared_query, WIN_SHARED_QUERY, Win_shared_query)
 
 /* ---- how large a variable is, by its type and rank ---- */
 
