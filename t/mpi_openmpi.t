@@ -82,6 +82,10 @@ if have mpifort.openmpi && mpifort.openmpi -o fortran "$top/t/application/mpi_fo
 				"${program##*/} gets what it should"
 		cd ..
 	done
+	values=(-w -fallow-argument-mismatch -ffree-line-length-none "$top/t/application/mpi_fortran_values.F90")
+	ok "one of values that Fortran has in its own way is built" mpifort.openmpi -J. -o values "${values[@]}"
+	alike "it" ./values
+	alike "one that spawns programs with arguments" "$PWD/values" spawn
 	# It finds the library beside that for Fortran, wherever that is.
 	ok "one that is linked with the library for Fortran alone is built" mpifort.openmpi -o beside "$top/t/application/mpi_fortran.f90" \
 		-Wl,--as-needed
@@ -91,8 +95,7 @@ if have mpifort.openmpi && mpifort.openmpi -o fortran "$top/t/application/mpi_fo
 	done
 	alike "it" env LD_LIBRARY_PATH="$PWD/elsewhere" ./beside
 	# The library for C++ may come before or behind that for Fortran.
-	ok "one with the library for C++ is built" mpifort.openmpi -o behind "$top/t/application/mpi_fortran.f90" \
-		-Wl,--no-as-needed -lmpi_mpifh -lmpi_cxx
+	ok "one with the library for C++ is built" mpifort.openmpi -J. -o behind "${values[@]}" -Wl,--no-as-needed -lmpi_mpifh -lmpi_cxx
 	stays_native "a program with the library for C++ behind that for Fortran" ./behind
 	ok "one with it in front is built" mpifort.openmpi -o before "$top/t/application/mpi_fortran.f90" \
 		-Wl,--no-as-needed -lmpi_cxx
