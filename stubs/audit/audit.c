@@ -31,12 +31,13 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 #define FORTRAN "libmpi_mpifh.so.40"
 
 static struct library {
-	const char *name;    /* of the file, without version */
-	const char *stub;    /* below our folder */
-	const char *found;   /* exported buffer in the stub for the real one's path, NULL: it has none */
-	const char *kind;    /* as in TRECR_STUBS */
-	int has_insiders;    /* see below */
-	const char *newer;   /* a function of libraries that have more than the stub, and stay */
+	const char *name; /* of the file, without version */
+	const char *stub; /* below our folder */
+	const char *
+		found; /* exported buffer in the stub for the real one's path, NULL: it has none */
+	const char *kind;  /* as in TRECR_STUBS */
+	int has_insiders;  /* see below */
+	const char *newer; /* a function of libraries that have more than the stub, and stay */
 	char path[PATH_MAX]; /* of the stub */
 	char real[PATH_MAX]; /* found last */
 } libraries[] = {
@@ -269,7 +270,8 @@ static int has_name(const char *path, const char *name)
 	raw(SYS_close, fd); /* read only */
 	if (size <= 0 || raw_failed(at))
 		return 0;
-	for (const char *c = (const char *)at; !found && c + length <= (const char *)at + size; c++)
+	for (const char *c = (const char *)at; !found && c + length <= (const char *)at + size;
+		c++)
 		found = *c == *name && is_same(c, name, length);
 	raw(SYS_munmap, at, size); /* its own */
 	return found;

@@ -10,11 +10,11 @@
 enum abi_list_kind {
 	ABI_CALLS,
 	ABI_BY_HAND,
-	ABI_RENAMED,    /* `of` is the API's name, the one word the ABI's */
-	ABI_EXCHANGED,  /* types */
-	ABI_PARAMETERS, /* `of` is a class of values, words are names of parameters */
-	ABI_POINTERS,   /* the same, of addresses */
-	ABI_NUMBERS,    /* handle types that are ints in C, too */
+	ABI_RENAMED,         /* `of` is the API's name, the one word the ABI's */
+	ABI_EXCHANGED,       /* types */
+	ABI_PARAMETERS,      /* `of` is a class of values, words are names of parameters */
+	ABI_POINTERS,        /* the same, of addresses */
+	ABI_NUMBERS,         /* handle types that are ints in C, too */
 	ABI_FORTRAN_BY_HAND, /* functions for Fortran that are not generated */
 	ABI_C_ONLY,          /* those that Fortran has not */
 	ABI_INDEXES,         /* names of parameters that Fortran counts from 1 */

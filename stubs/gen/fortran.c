@@ -24,17 +24,17 @@
 #include "lib/util.h"
 
 enum way {
-	PLAIN,     /* a reference to what C has the same of */
-	VALUE,     /* looked up for C, which has it by value */
-	HANDLE,    /* the same, a handle */
+	PLAIN,  /* a reference to what C has the same of */
+	VALUE,  /* looked up for C, which has it by value */
+	HANDLE, /* the same, a handle */
 	HANDLE_PLACE,
 	HANDLE_ARRAY,
-	STATUSES,  /* one or more */
-	POINTER,   /* an address that may be a constant's */
-	WEIGHTS,   /* the same, of weights */
+	STATUSES, /* one or more */
+	POINTER,  /* an address that may be a constant's */
+	WEIGHTS,  /* the same, of weights */
 	TEXT_IN,
 	TEXT_OUT,
-	INDEX,     /* one, or more */
+	INDEX, /* one, or more */
 };
 
 struct site {
@@ -71,7 +71,8 @@ static enum way way_of(const struct site *s, const struct api_param *p)
 		return WEIGHTS;
 	if (p->type->kind == API_VOID)
 		return POINTER;
-	return p->direction == API_OUT && abi_find(s->abi, ABI_INDEXES, p->name) ? INDEX : PLAIN;
+	return p->direction == API_OUT && abi_find(s->abi, ABI_INDEXES, p->name) ? INDEX
+										 : PLAIN;
 }
 
 /* ---- names and types ---- */

@@ -70,8 +70,9 @@ int main(int argc, char **argv)
 	}
 	if (argc == 4 && (r = print_for_abi(argv)) != 2)
 		return r;
-	fprintf(stderr, "usage: gen entries|procs|info|index|calls|check|names API-FILE,\n"
-			"       gen adapter|narrowed|fortran|constants|check-own|check-theirs API-FILE "
-			"ABI-FILE\n");
+	fprintf(stderr,
+		"usage: gen entries|procs|info|index|calls|check|names API-FILE,\n"
+		"       gen adapter|narrowed|fortran|constants|check-own|check-theirs API-FILE "
+		"ABI-FILE\n");
 	return 2;
 }

@@ -383,10 +383,13 @@ end subroutine
 
 subroutine topologies
   integer :: at(1), sizes(1), in(2), n, all_ranks(ranks), there(ranks), i
-  logical :: periods(1)
+  integer :: sources, destinations
+  logical :: periods(1), is_weighted
   GROUP :: reversed
   call MPI_Cart_get(grid, 1, sizes, periods, at, ierror)
   CHECK(sizes(1) == ranks .and. periods(1) .and. at(1) == rank)
+  call MPI_Dist_graph_neighbors_count(graph, sources, destinations, is_weighted, ierror)
+  CHECK(sources == 2 .and. destinations == 2 .and. .not. is_weighted)
   call MPI_Neighbor_allgather(rank * 10 + round, 1, MPI_INTEGER, in, 1, MPI_INTEGER, graph, ierror)
   CHECK(in(1) == left * 10 + round .and. in(2) == right * 10 + round)
   all_ranks = [(ranks - i, i = 1, ranks)]

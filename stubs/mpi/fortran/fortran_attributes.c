@@ -121,8 +121,8 @@ static struct keyval *keyval_of(const struct keyval *wanted)
 	return k;
 }
 
-static MPI_Aint call_copy(const struct keyval *k, int object, int key, MPI_Aint was, int *flag,
-	int *error)
+static MPI_Aint call_copy(
+	const struct keyval *k, int object, int key, MPI_Aint was, int *flag, int *error)
 {
 	int extra = (int)k->extra, narrow_was = (int)was, narrow = 0;
 	MPI_Aint wide = 0;
@@ -140,8 +140,8 @@ static int attribute_copied(
 {
 	const struct keyval *k = extra;
 	int is_copied = 0, error = 0;
-	MPI_Aint value = call_copy(
-		k, k->number(object), key, value_of(attribute), &is_copied, &error);
+	MPI_Aint value =
+		call_copy(k, k->number(object), key, value_of(attribute), &is_copied, &error);
 	struct box *b;
 
 	*flag = !error && is_copied;
@@ -254,26 +254,22 @@ extern get_function PMPI_Attr_get, PMPI_Comm_get_attr, PMPI_Type_get_attr, PMPI_
 
 #define ATTRIBUTES(name, upper, own)                                                           \
 	FORTRAN_MPI(name##_set_attr, upper##_SET_ATTR, own##_set_attr,                         \
-		(const int *object, const int *key, const MPI_Aint *value, int *ierror))       \
-	{                                                                                      \
+		(const int *object, const int *key, const MPI_Aint *value, int *ierror)){      \
 		GIVE(set_value(PMPI_##own##_set_attr, PMPI_##own##_f2c(*object), *key,         \
-			*value))                                                               \
-	}                                                                                      \
-	FORTRAN_MPI(name##_get_attr, upper##_GET_ATTR, own##_get_attr,                         \
+			*value))} FORTRAN_MPI(name##_get_attr, upper##_GET_ATTR,               \
+		own##_get_attr,                                                                \
 		(const int *object, const int *key, MPI_Aint *value, int *flag, int *ierror))  \
 	{                                                                                      \
-		GIVE(get_value(PMPI_##own##_get_attr, PMPI_##own##_f2c(*object), *key, value,  \
-			flag))                                                                 \
+		GIVE(get_value(                                                                \
+			PMPI_##own##_get_attr, PMPI_##own##_f2c(*object), *key, value, flag))  \
 	}
 ATTRIBUTES(comm, COMM, Comm)
 ATTRIBUTES(type, TYPE, Type)
 ATTRIBUTES(win, WIN, Win)
 
 FORTRAN_MPI(attr_put, ATTR_PUT, Attr_put,
-	(const int *comm, const int *key, const int *value, int *ierror))
-{
-	GIVE(set_value(PMPI_Attr_put, PMPI_Comm_f2c(*comm), *key, *value))
-}
+	(const int *comm, const int *key, const int *value, int *ierror)){
+	GIVE(set_value(PMPI_Attr_put, PMPI_Comm_f2c(*comm), *key, *value))}
 
 FORTRAN_MPI(attr_get, ATTR_GET, Attr_get,
 	(const int *comm, const int *key, int *value, int *flag, int *ierror))

@@ -12,8 +12,8 @@ extern int PMPI_Comm_idup(void *comm, void **made, void **request),
 	PMPI_Info_get(void *info, const char *key, int length, char *value, int *flag);
 
 /* Open MPI's own library writes the handle again when the request is complete. */
-FORTRAN_MPI(
-	comm_idup, COMM_IDUP, Comm_idup, (const int *comm, int *made, int *request, int *ierror))
+FORTRAN_MPI(comm_idup, COMM_IDUP, Comm_idup,
+	(const int *comm, int *made, int *request, int *ierror))
 {
 	void **in_made = calloc(1, sizeof(*in_made)), *in_request = NULL;
 	int gave = in_made ? PMPI_Comm_idup(PMPI_Comm_f2c(*comm), in_made, &in_request)
@@ -42,8 +42,7 @@ FORTRAN_MPI(info_get, INFO_GET, Info_get,
 	gave = PMPI_Info_get(PMPI_Info_f2c(*info), in_key, *most, in_value, flag);
 	if (!gave && *flag)
 		text_out(value, length_value, in_value);
-	DONE
-	GIVE(gave)
+	DONE GIVE(gave)
 }
 
 /* ---- spawned processes: arrays of texts, of which a blank one is the last of a program's arguments ---- */
@@ -164,8 +163,8 @@ FORTRAN_MPI(comm_spawn_multiple, COMM_SPAWN_MULTIPLE, Comm_spawn_multiple,
 	/* At the root only is there anything else. */
 	PMPI_Comm_rank(in_comm, &rank);
 	n = rank == *root && *count > 0 ? *count : 0;
-	gave = copy_programs(&p, n, commands, length_command, arguments, length_argument,
-		       infos) < 0
+	gave = copy_programs(
+		       &p, n, commands, length_command, arguments, length_argument, infos) < 0
 		       ? MPI_ERR_NO_MEM
 		       : PMPI_Comm_spawn_multiple(n ? n : *count, p.commands, p.arguments, most,
 				 p.infos, *root, in_comm, &in_made, errors_or_null(errors));

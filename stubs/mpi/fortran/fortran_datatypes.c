@@ -1,8 +1,8 @@
 /* Datatypes: those that Fortran describes otherwise than C, and MPI-1's, whose addresses are INTEGERs. */
 #include "stubs/mpi/fortran/fortran.h"
 
-extern int PMPI_Type_get_contents(void *type, int ints, int addresses, int types, int *i,
-	MPI_Aint *a, void **t),
+extern int PMPI_Type_get_contents(
+	void *type, int ints, int addresses, int types, int *i, MPI_Aint *a, void **t),
 	PMPI_Type_match_size(int typeclass, int size, void **type),
 	PMPI_Get_address(void *location, MPI_Aint *address),
 	PMPI_Type_get_extent(void *type, MPI_Aint *lower, MPI_Aint *extent),
@@ -30,8 +30,7 @@ FORTRAN_MPI(type_get_contents, TYPE_GET_CONTENTS, Type_get_contents,
 	for (size_t k = 0; k < length && !gave; k++)
 		if (in_t[k])
 			t[k] = PMPI_Type_c2f(in_t[k]);
-	DONE
-	GIVE(gave)
+	DONE GIVE(gave)
 }
 
 /* Fortran's types of a class (MPI_TYPECLASS_INTEGER, _REAL, _COMPLEX), by their numbers; C's are others. */
@@ -120,8 +119,8 @@ FORTRAN_MPI(type_hvector, TYPE_HVECTOR, Type_hvector,
 		int *ierror))
 {
 	void *made = NULL;
-	int gave = PMPI_Type_create_hvector(
-		*count, *length, *stride, PMPI_Type_f2c(*old), &made);
+	int gave =
+		PMPI_Type_create_hvector(*count, *length, *stride, PMPI_Type_f2c(*old), &made);
 
 	if (!gave)
 		*type = PMPI_Type_c2f(made);
@@ -145,8 +144,7 @@ FORTRAN_MPI(type_hindexed, TYPE_HINDEXED, Type_hindexed,
 		*count, lengths, in_places, PMPI_Type_f2c(*old), &made);
 	if (!gave)
 		*type = PMPI_Type_c2f(made);
-	DONE
-	GIVE(gave)
+	DONE GIVE(gave)
 }
 
 FORTRAN_MPI(type_struct, TYPE_STRUCT, Type_struct,
@@ -167,6 +165,5 @@ FORTRAN_MPI(type_struct, TYPE_STRUCT, Type_struct,
 	gave = PMPI_Type_create_struct(*count, lengths, in_places, in_types, &made);
 	if (!gave)
 		*type = PMPI_Type_c2f(made);
-	DONE
-	GIVE(gave)
+	DONE GIVE(gave)
 }

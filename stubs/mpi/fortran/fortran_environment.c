@@ -52,10 +52,8 @@ FORTRAN_RETURNS(MPI_Aint, ompi, mpi, MPI, aint_diff, AINT_DIFF, Aint_diff,
 }
 
 FORTRAN_MPI(alloc_mem, ALLOC_MEM, Alloc_mem,
-	(const MPI_Aint *size, const int *info, void *base, int *ierror))
-{
-	GIVE(PMPI_Alloc_mem(*size, PMPI_Info_f2c(*info), base))
-}
+	(const MPI_Aint *size, const int *info, void *base, int *ierror)){
+	GIVE(PMPI_Alloc_mem(*size, PMPI_Info_f2c(*info), base))}
 
 /* The program has its buffer, as only C tells its address. */
 FORTRAN_MPI(buffer_detach, BUFFER_DETACH, Buffer_detach, (void *buffer, int *size, int *ierror))
@@ -77,10 +75,10 @@ FORTRAN_MPI(f_sync_reg, F_SYNC_REG, F_sync_reg, (void *buffer))
 		name, upper, own)
 POINTER_NAME(alloc_mem, ALLOC_MEM, Alloc_mem)
 
-extern int PMPI_Win_allocate(MPI_Aint size, int unit, void *info, void *comm, void *base,
-	void **win),
-	PMPI_Win_allocate_shared(MPI_Aint size, int unit, void *info, void *comm, void *base,
-		void **win),
+extern int PMPI_Win_allocate(
+	MPI_Aint size, int unit, void *info, void *comm, void *base, void **win),
+	PMPI_Win_allocate_shared(
+		MPI_Aint size, int unit, void *info, void *comm, void *base, void **win),
 	PMPI_Win_shared_query(void *win, int rank, MPI_Aint *size, int *unit, void *base);
 
 FORTRAN_MPI(win_allocate, WIN_ALLOCATE, Win_allocate,
@@ -112,11 +110,9 @@ FORTRAN_MPI(win_allocate_shared, WIN_ALLOCATE_SHARED, Win_allocate_shared,
 POINTER_NAME(win_allocate_shared, WIN_ALLOCATE_SHARED, Win_allocate_shared)
 
 FORTRAN_MPI(win_shared_query, WIN_SHARED_QUERY, Win_shared_query,
-	(const int *win, const int *rank, MPI_Aint *size, int *unit, void *base, int *ierror))
-{
-	GIVE(PMPI_Win_shared_query(PMPI_Win_f2c(*win), *rank, size, unit, base))
-}
-POINTER_NAME(win_shared_query, WIN_SHARED_QUERY, Win_shared_query)
+	(const int *win, const int *rank, MPI_Aint *size, int *unit, void *base, int *ierror)){
+	GIVE(PMPI_Win_shared_query(PMPI_Win_f2c(*win), *rank, size, unit,
+		base))} POINTER_NAME(win_shared_query, WIN_SHARED_QUERY, Win_shared_query)
 
 /* ---- how large a variable is, by its type and rank ---- */
 
@@ -146,15 +142,7 @@ POINTER_NAME(win_shared_query, WIN_SHARED_QUERY, Win_shared_query)
 	SIZEOF_NAME(type, r13, size)                                                           \
 	SIZEOF_NAME(type, r14, size)                                                           \
 	SIZEOF_NAME(type, r15, size)
-SIZEOF(character, 1)
-SIZEOF(logical, 4)
-SIZEOF(int8, 1)
-SIZEOF(int16, 2)
-SIZEOF(int32, 4)
-SIZEOF(int64, 8)
-SIZEOF(real32, 4)
-SIZEOF(real64, 8)
-SIZEOF(real128, 16)
-SIZEOF(complex32, 8)
-SIZEOF(complex64, 16)
-SIZEOF(complex128, 32)
+	SIZEOF(character, 1) SIZEOF(logical, 4) SIZEOF(int8, 1) SIZEOF(int16, 2)
+		SIZEOF(int32, 4) SIZEOF(int64, 8) SIZEOF(real32, 4) SIZEOF(real64, 8)
+			SIZEOF(real128, 16) SIZEOF(complex32, 8) SIZEOF(complex64, 16)
+				SIZEOF(complex128, 32)

@@ -38,7 +38,8 @@ static void *thunk_of(struct functions *f, void *function)
 	return thunk;
 }
 
-STUB_HIDDEN void fortran_op_called(void *in, void *out, int *count, void **type, unsigned which);
+STUB_HIDDEN void fortran_op_called(
+	void *in, void *out, int *count, void **type, unsigned which);
 void fortran_op_called(void *in, void *out, int *count, void **type, unsigned which)
 {
 	int number = PMPI_Type_c2f(*type);
@@ -250,6 +251,5 @@ FORTRAN_MPI(register_datarep, REGISTER_DATAREP, Register_datarep,
 
 	NO_MEMORY_GIVES(ierror)
 	gave = register_representation(in_name, &wanted);
-	DONE
-	GIVE(gave)
+	DONE GIVE(gave)
 }

@@ -112,7 +112,7 @@ static void *from_fortran(enum kind kind, int number)
 	}                                                                                      \
 	EXPORTED(void *, name##_f2c, (int number))                                             \
 	{                                                                                      \
-		return from_fortran(KIND_##type, number);                                            \
+		return from_fortran(KIND_##type, number);                                      \
 	}
 NUMBERED(MPI_Comm, MPI_Comm)
 NUMBERED(MPI_Errhandler, MPI_Errhandler)
