@@ -62,6 +62,15 @@ scenario "lifetimes of graph memory, undisturbed" all_turns "$split/graph_lifeti
 scenario "lifetimes of graph memory, over three restarts" three_restarts "$split/graph_lifetimes"
 scenario "lifetimes of graph memory, with checkpoints on the way" run_on_turns "$split/graph_lifetimes"
 
+# What cannot be done with graphs that allocate memory, as the driver has it.
+arena rules
+"$split/graph_rules" >natively 2>&1
+is "$(cat natively)" "$(trecr-run -d undisturbed --gpu=on "$split/graph_rules" 2>&1)" "the driver's rules for graphs that allocate memory"
+for fact in "destroy-free-node 801" "destroy-allocation-node 801" "update 910" "update-result 1" "update-of-itself 0"; do
+	grep -qx "$fact" natively
+	result $? "as on an H200: $fact"
+done
+
 # refused WHAT PATTERN: a checkpoint with something that cannot be restored; the program lives.
 refused() {
 	arena "$1"

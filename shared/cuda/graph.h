@@ -103,6 +103,9 @@ struct graph_state {
 	uint64_t handle_count, handle_bytes;
 	struct graph_conditional *conditionals, *update_conditionals;
 	struct graph_memory_node *memory_nodes;
+	/* Of an executable: the graph whose memory it has, if that lives: has that sequence. */
+	struct object *memory_from;
+	uint64_t memory_from_sequence;
 	/* Of an executable: real graphs. */
 	void *snapshot;  /* its nodes stand for the nodes of the origin */
 	void *update;    /* of the same shape, with the parameters as of an update; NULL */

@@ -101,6 +101,12 @@ struct instantiate_params {
 	int result;
 };
 
+/* CUgraphExecUpdateResultInfo */
+struct update_result {
+	int result;
+	void *node, *from;
+};
+
 /* CUctxCreateParams */
 struct context_params {
 	void *affinities;
@@ -215,7 +221,6 @@ int body_cuGraphInstantiateWithParams(
 	void **executable, void *graph, struct instantiate_params *params);
 int body_cuGraphInstantiateWithParams_ptsz(
 	void **executable, void *graph, struct instantiate_params *params);
-struct update_result;
 int body_cuGraphExecUpdate_v2(void *executable, void *graph, struct update_result *result);
 int body_cuGraphNodeGetEnabled(void *graph, void *node, unsigned *is_enabled);
 int body_cuStreamGetCaptureInfo_v2(

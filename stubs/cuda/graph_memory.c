@@ -193,7 +193,7 @@ STUB_HIDDEN void graph_memory_refer(struct graph_memory *m)
 
 /* ---- freed by the program ---- */
 
-/* Until nothing uses memory of the context that has it. */
+/* Until nothing uses memory of the context that has it: where it is not known how far a stream has come. */
 static int wait_for_users(const struct graph_memory *m)
 {
 	struct memory_state *s = memory_lock(0);
@@ -218,11 +218,16 @@ static int end_life(struct graph_memory *m)
 	return r;
 }
 
+/* As memory of pools, it is freed without waiting for what may still use it (cuda.h, cuMemFree). But a context in ruins,
+ * and a capture, are told of. */
 STUB_HIDDEN int graph_memory_freed(uint64_t address)
 {
 	struct graph_memory *m = graph_memory_find(address);
-	int r = m && m->live ? wait_for_users(m) : CUDA_ERROR_INVALID_VALUE;
+	int device, r = m && m->live ? 0 : CUDA_ERROR_INVALID_VALUE;
+	void *context;
 
+	if (!r)
+		r = memory_context(&context, &device);
 	if (!r)
 		r = end_life(m);
 	if (m)

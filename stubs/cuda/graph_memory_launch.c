@@ -8,17 +8,7 @@
 
 #define AUTO_FREE 1 /* CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH */
 
-STUB_HIDDEN int graph_memory_is_held(const struct object *graph)
-{
-	if (!graph || graph->kind != CUDA_GRAPH || !graph_state(graph)->memory_nodes)
-		return 0;
-	for (const struct object *o = CUDA_STATE->objects; o; o = o->next)
-		if (o->kind == CUDA_GRAPH_EXEC && graph_origin(graph_state(o)) == graph)
-			return 1;
-	return 0;
-}
-
-STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object *graph)
+STUB_HIDDEN int graph_memory_take(struct graph_state *state, struct object *graph)
 {
 	struct graph_memory_node *before = state->memory_nodes, **end = &state->memory_nodes;
 	const struct graph_memory_node *n = graph_state(graph)->memory_nodes;
@@ -28,6 +18,8 @@ STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object
 		n = n->next)
 		graph_memory_refer(n->memory);
 	if (!n) {
+		state->memory_from = graph;
+		state->memory_from_sequence = graph->sequence;
 		graph_memory_free_nodes(before);
 		return 0;
 	}

@@ -43,6 +43,20 @@ STUB_HIDDEN int graph_memory_note_node(
 	return 0;
 }
 
+/* A graph that allocates @m frees it as often at most; another one, once. */
+static int is_freed(const struct object *graph, const struct graph_memory *m)
+{
+	const struct graph_memory_node *n = NULL;
+	unsigned allocated = 0, freed = 0;
+
+	if (graph && graph->kind == CUDA_GRAPH && !is_dead(graph->real))
+		n = graph_state(graph)->memory_nodes;
+	for (; n; n = n->next)
+		if (n->memory == m)
+			*(n->frees ? &freed : &allocated) += 1;
+	return freed >= (allocated ? allocated : 1);
+}
+
 static void free_node(struct graph_memory_node *n)
 {
 	graph_memory_drop(n->memory);
@@ -233,7 +247,7 @@ STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependenci
 {
 	struct graph_memory *m = graph_memory_find(address);
 
-	if (!node || !m) {
+	if (!node || !m || is_freed(graph_argument(CUDA_GRAPH, graph), m)) {
 		if (m)
 			graph_memory_drop(m);
 		return CUDA_ERROR_INVALID_VALUE;
@@ -373,6 +387,8 @@ int graph_capture_free(uint64_t address, void *stream)
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = ask_capture(&c, stream);
+	if (!r && is_freed(c.whole, m))
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		return capture_node(&c, m, 0, 1);
 	graph_memory_drop(m);

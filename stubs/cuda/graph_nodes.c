@@ -470,12 +470,6 @@ int body_cuGraphInstantiateWithParams_ptsz(
 		executable, graph, params, INDEX_cuGraphInstantiateWithParams_ptsz);
 }
 
-/* CUgraphExecUpdateResultInfo */
-struct update_result {
-	int result;
-	void *node, *from;
-};
-
 int body_cuGraphExecUpdate_v2(void *executable, void *graph, struct update_result *result)
 {
 	struct update_result ours = {0};

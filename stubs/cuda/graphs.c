@@ -413,19 +413,6 @@ static struct object *child_of(const struct graph_call *c)
 		       : NULL;
 }
 
-/* As the driver has it, memory that nodes allocate is one graph's and one executable's. */
-static int would_share_memory(const struct graph_call *c)
-{
-	const struct object *graph = child_of(c);
-
-	if (c->info - cuda_info == INDEX_cuGraphClone)
-		graph = find_object(c, CUDA_GRAPH);
-	if (graph)
-		return graph_state(graph)->memory_nodes != NULL;
-	return c->info->class == API_CREATE && c->info->params[0].object == CUDA_GRAPH_EXEC &&
-	       graph_memory_is_held(find_object(c, CUDA_GRAPH));
-}
-
 /* A child with what cannot be restored hands that on. */
 static void child_added(const struct graph_call *c)
 {
@@ -442,7 +429,9 @@ STUB_HIDDEN int graph_call(unsigned index, const uint64_t *arguments)
 
 	if (!state_usable())
 		return cuda_call_down(index, arguments); /* which will say why not */
-	r = would_share_memory(&c) ? CUDA_ERROR_NOT_SUPPORTED : lower_call(&c);
+	r = graph_memory_check(c.info, arguments);
+	if (!r)
+		r = lower_call(&c);
 	if (!r)
 		r = go_down(&c);
 	if (!r)

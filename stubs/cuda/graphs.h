@@ -66,11 +66,12 @@ STUB_HIDDEN int graph_add_free(void **node, void *graph, void *const *dependenci
 /* A node of @graph, which may be NULL, has been destroyed; the graph or executable of @state has been. */
 STUB_HIDDEN void graph_memory_node_gone(struct object *graph, const void *node);
 STUB_HIDDEN void graph_memory_gone(struct graph_state *state);
-/* graph_memory_launch.c. @graph, which may be NULL, allocates memory, and has an executable, which has that. */
-STUB_HIDDEN int graph_memory_is_held(const struct object *graph);
-/* The executable of @state uses the memory of @graph now, and no longer what it did before. 0 or -1: it
+/* graph_memory_rules.c. Before cuda_info's call @info with @given, as the program gave it: 0, or the error that the driver has for
+ * graphs that allocate or free memory. Of an update, the program has its result then. */
+STUB_HIDDEN int graph_memory_check(const struct call_info *info, const uint64_t *given);
+/* graph_memory_launch.c. The executable of @state uses the memory of @graph now, and no longer what it did before. 0 or -1: it
  * still has that, too. */
-STUB_HIDDEN int graph_memory_take(struct graph_state *state, const struct object *graph);
+STUB_HIDDEN int graph_memory_take(struct graph_state *state, struct object *graph);
 
 /* graph_exec.c. @o has just been instantiated from @graph, which may be NULL: not known. */
 STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph);

@@ -60,8 +60,7 @@ STUB_HIDDEN void memory_give(struct memory_state *s, struct devmem_allocation *a
 
 /* In the flags of an allocation: of nodes of graphs (graph_memory.c), which have it again at their next launch. */
 #define MEMORY_OF_GRAPH (1u << 31)
-/* The program frees it: what is at exactly @address; after waiting for all that may use it, or in the order
- * of @stream. 0 or an error. */
+/* The program frees it: what is at exactly @address; now, or in the order of @stream. 0 or an error. */
 STUB_HIDDEN int graph_memory_freed(uint64_t address);
 STUB_HIDDEN int graph_memory_freed_behind(uint64_t address, void *stream);
 /* After all memory of a context has gone. */

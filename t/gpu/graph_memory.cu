@@ -265,6 +265,47 @@ static cudaGraph_t allocating(uint32_t value, int frees, uint32_t **address)
 	return graph;
 }
 
+/* A graph whose memory only kernels use. */
+static cudaGraph_t with_kernel(uint32_t **address)
+{
+	cudaGraphNode_t node;
+	cudaGraph_t graph;
+
+	OK(cudaGraphCreate(&graph, 0));
+	node = allocate(graph, NULL, address);
+	node = sum(graph, node, *address, *address);
+	OK(cudaGraphAddMemFreeNode(&node, graph, &node, 1, *address));
+	return graph;
+}
+
+/* Is it the memset that stands against an update? */
+static void update_of_kernels(void)
+{
+	cudaGraphExecUpdateResultInfo info;
+	uint32_t *one, *two;
+	cudaGraph_t before = with_kernel(&one), after = with_kernel(&two);
+	cudaGraphExec_t exec;
+
+	memset(&info, 0, sizeof(info));
+	OK(cudaGraphInstantiate(&exec, before, 0));
+	fact("update-of-kernels", cudaGraphExecUpdate(exec, after, &info));
+	fact("update-of-kernels-result", info.result);
+	OK(cudaGraphDestroy(before));
+	fact("update-of-kernels-without-graph", cudaGraphExecUpdate(exec, after, &info));
+	fact("update-of-kernels-without-graph-result", info.result);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(after));
+}
+
+static int remove_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to)
+{
+#if CUDART_VERSION >= 13000
+	return cudaGraphRemoveDependencies(graph, &from, &to, NULL, 1);
+#else
+	return cudaGraphRemoveDependencies(graph, &from, &to, 1);
+#endif
+}
+
 /* Updates, and nodes that are removed. */
 static void change(void)
 {
@@ -272,7 +313,7 @@ static void change(void)
 	uint32_t *one, *two, *three;
 	cudaGraph_t before = allocating(1, 1, &one), after = allocating(2, 1, &two), other;
 	cudaGraphNode_t node, nodes[3];
-	cudaGraphExec_t exec;
+	cudaGraphExec_t exec, second;
 	size_t count = 3;
 
 	memset(&info, 0, sizeof(info));
@@ -282,12 +323,28 @@ static void change(void)
 	fact("update-of-itself", cudaGraphExecUpdate(exec, before, &info));
 	fact("launch-after-updates", cudaGraphLaunch(exec, stream));
 	OK(cudaStreamSynchronize(stream));
-	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(before));
+	OK(cudaGraphInstantiate(&second, after, 0));
+	fact("update-from-instantiated", cudaGraphExecUpdate(exec, after, &info));
+	fact("update-from-instantiated-result", info.result);
+	OK(cudaGraphExecDestroy(second));
+	fact("update-without-graph", cudaGraphExecUpdate(exec, after, &info));
+	fact("update-without-graph-result", info.result);
+	second = NULL;
+	fact("executable-after-update", cudaGraphInstantiate(&second, after, 0));
+	fact("launch-after-that", cudaGraphLaunch(exec, stream));
+	OK(cudaStreamSynchronize(stream));
+	if (second)
+		OK(cudaGraphExecDestroy(second));
+	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(after));
+	update_of_kernels();
 
 	other = allocating(3, 1, &three);
+	fact("free-node-twice", cudaGraphAddMemFreeNode(&node, other, NULL, 0, three));
 	OK(cudaGraphGetNodes(other, nodes, &count));
+	fact("remove-edge", remove_edge(other, nodes[1], nodes[2]));
+	fact("destroy-node-beside", cudaGraphDestroyNode(nodes[1]));
 	fact("destroy-free-node", cudaGraphDestroyNode(nodes[2]));
 	OK(cudaGraphDestroy(other));
 
@@ -339,7 +396,7 @@ static void hand_over(void)
 /* What waits, and what a capture does not allow. */
 static void wait_and_capture(void)
 {
-	uint32_t *memory;
+	uint32_t *memory, *pooled;
 	cudaGraph_t graph = allocating(1, 0, &memory), captured = NULL;
 	cudaGraphExec_t exec;
 	cudaStream_t busy;
@@ -352,6 +409,12 @@ static void wait_and_capture(void)
 	spin<<<1, 1, 0, busy>>>(1l << 28);
 	fact("free-beside-busy-stream", cudaFree(memory));
 	fact("busy-stream-after-free", cudaStreamQuery(busy));
+	OK(cudaStreamSynchronize(busy));
+	OK(cudaMallocAsync((void **)&pooled, BYTES, stream));
+	OK(cudaStreamSynchronize(stream));
+	spin<<<1, 1, 0, busy>>>(1l << 28);
+	fact("free-of-pool-beside-busy-stream", cudaFree(pooled));
+	fact("busy-stream-after-free-of-pool", cudaStreamQuery(busy));
 	OK(cudaStreamSynchronize(busy));
 	OK(cudaGraphLaunch(exec, stream));
 	fact("freed-before-the-end", cudaFree(memory));

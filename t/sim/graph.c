@@ -125,13 +125,21 @@ size_t graph_number(const struct sim_node *node)
 	return number;
 }
 
+bool graph_has_memory(const struct sim_graph *graph)
+{
+	for (const struct sim_node *n = graph->first; n; n = n->next)
+		if (n->type == GRAPH_ALLOCATION || n->type == GRAPH_FREE)
+			return true;
+	return false;
+}
+
 bool graph_is_strange(const struct sim_graph *graph)
 {
 	for (const struct sim_node *n = graph->first; n; n = n->next)
-		if (n->type == GRAPH_ALLOCATION || n->type == GRAPH_FREE ||
-			(n->child && graph_is_strange(n->child)))
+		if (n->child && graph_is_strange(n->child))
 			return true;
-	return graph_whole((struct sim_graph *)graph)->handle_count > 0;
+	return graph_has_memory(graph) ||
+	       graph_whole((struct sim_graph *)graph)->handle_count > 0;
 }
 
 void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data)
@@ -426,6 +434,8 @@ int cuGraphDestroyNode(void *node)
 	n = object_get(OBJECT_NODE, node, __func__);
 	if (!n)
 		return SIM_INVALID_VALUE;
+	if (graph_has_memory(n->graph))
+		return SIM_NOT_SUPPORTED;
 	forget_edges(n->graph, n);
 	for (at = &n->graph->first; *at != n; at = &(*at)->next)
 		;
@@ -499,9 +509,14 @@ int cuGraphAddDependencies_v2(
 
 int cuGraphRemoveDependencies(void *graph, void **from, void **to, size_t count)
 {
+	struct sim_graph *g;
+
 	SIM_ENTER();
-	if (!graph_get(graph, __func__))
+	g = graph_get(graph, __func__);
+	if (!g)
 		return SIM_INVALID_VALUE;
+	if (graph_has_memory(g))
+		return SIM_NOT_SUPPORTED;
 	for (size_t i = 0; i < count; i++) {
 		struct sim_node *n = object_get(OBJECT_NODE, to[i], __func__);
 		size_t j = 0;

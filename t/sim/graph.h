@@ -32,6 +32,7 @@ struct sim_node {
 	void *pointers[SIM_PARAMS];
 	uint64_t attributes[SIM_ATTRIBUTES][8];
 	struct sim_graph *child;
+	uint64_t address; /* that it allocates or frees */
 	/* Of a conditional node: */
 	uint64_t handle;
 	int condition; /* enum sim_condition */
@@ -61,7 +62,7 @@ struct sim_graph {
 	uint64_t flags;
 	struct sim_handle *handles; /* of a whole one */
 	size_t handle_count;
-	/* With handles, there can be one executable at a time. */
+	/* With handles, or memory, there can be one executable at a time. */
 	struct sim_graph *executable, *source;
 };
 
@@ -72,6 +73,8 @@ void graph_end(struct sim_graph *graph);
 struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph);
 /* Nodes that no clone may have. */
 bool graph_is_strange(const struct sim_graph *graph);
+/* It has nodes that allocate or free. */
+bool graph_has_memory(const struct sim_graph *graph);
 /* What @graph is a body in, or itself. */
 struct sim_graph *graph_whole(struct sim_graph *graph);
 /* Graph @i inside @node, a child or a body; NULL: there is none. */

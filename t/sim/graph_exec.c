@@ -8,10 +8,14 @@
 #include "t/sim/module.h"
 #include "t/sim/stream.h"
 
-#define UPDATE_FAILURE   910 /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
-#define TOPOLOGY_CHANGED 2
-#define NOT_SUPPORTED    6 /* CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED */
-#define ASSIGN_DEFAULT   1
+#define UPDATE_FAILURE 910 /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
+#define ASSIGN_DEFAULT 1
+
+/* CUgraphExecUpdateResult */
+#define UPDATE_ERROR      1
+#define TOPOLOGY_CHANGED  2
+#define NODE_TYPE_CHANGED 3
+#define NOT_SUPPORTED     6
 
 /* CUgraphInstantiateResult */
 #define INSTANTIATE_ERROR 1
@@ -60,6 +64,15 @@ static bool has_unused(const struct sim_graph *g)
 	return false;
 }
 
+/* @executable is that of @graph, and no other graph's. */
+static void join(struct sim_graph *executable, struct sim_graph *graph)
+{
+	if (executable->source)
+		executable->source->executable = NULL;
+	executable->source = graph;
+	graph->executable = executable;
+}
+
 static int instantiate(
 	void **executable, void *graph, uint64_t flags, int *result, const char *function)
 {
@@ -76,10 +89,8 @@ static int instantiate(
 	*result = 0;
 	copy = graph_copy(OBJECT_GRAPH_EXEC, g);
 	copy->flags = flags & ~(uint64_t)UPLOAD;
-	if (g->handle_count) {
-		g->executable = copy;
-		copy->source = g;
-	}
+	if (g->handle_count || graph_has_memory(g))
+		join(copy, g);
 	*executable = copy;
 	return 0;
 }
@@ -473,11 +484,22 @@ static void take_all(struct sim_graph *to, const struct sim_graph *from)
 	}
 }
 
-static int update(
-	struct sim_graph *to, const struct sim_graph *from, struct update_result *result)
+/* Memory is one graph's, which still has it, or another executable's. */
+static bool has_other_memory(const struct sim_graph *to, const struct sim_graph *from)
+{
+	return graph_has_memory(from) && to->source != from && (to->source || from->executable);
+}
+
+static int update(struct sim_graph *to, struct sim_graph *from, struct update_result *result)
 {
 	*result = (struct update_result){.result = TOPOLOGY_CHANGED};
 	if (to->count != from->count)
+		return UPDATE_FAILURE;
+	if (graph_has_memory(to) != graph_has_memory(from))
+		result->result = NODE_TYPE_CHANGED;
+	else if (has_other_memory(to, from))
+		result->result = UPDATE_ERROR;
+	if (result->result != TOPOLOGY_CHANGED)
 		return UPDATE_FAILURE;
 	result->node = differs(to, from);
 	if (result->node && result->node->type == GRAPH_CONDITIONAL)
@@ -485,6 +507,8 @@ static int update(
 	if (result->node || to->handle_count != from->handle_count)
 		return UPDATE_FAILURE;
 	take_all(to, from);
+	if (graph_has_memory(from))
+		join(to, from);
 	for (size_t i = 0; i < to->handle_count; i++) {
 		to->handles[i].standard = from->handles[i].standard;
 		to->handles[i].flags = from->handles[i].flags;

@@ -29,14 +29,6 @@ struct any_params {
 	uint64_t reserved2;
 };
 
-/* CUDA_MEM_ALLOC_NODE_PARAMS */
-struct allocation_params {
-	char pool[88];
-	void *access;
-	size_t count, size;
-	uint64_t address;
-};
-
 static int add(void **node, void *graph, dependencies list, const uint64_t *edges, size_t count,
 	int type, const void *params, size_t size, const char *function)
 {
@@ -179,7 +171,9 @@ SIM_EXPORT int cuGraphAddChildGraphNode(
 	void **node, void *graph, dependencies list, size_t count, void *child);
 SIM_EXPORT int cuGraphChildGraphNodeGetGraph(void *node, void **graph);
 SIM_EXPORT int cuGraphAddMemAllocNode(void **node, void *graph, dependencies list, size_t count,
-	struct allocation_params *params);
+	struct graph_allocation *params);
+SIM_EXPORT int cuGraphAddMemFreeNode(
+	void **node, void *graph, dependencies list, size_t count, uint64_t address);
 SIM_EXPORT int cuGraphConditionalHandleCreate(
 	uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags);
 SIM_EXPORT int cuGraphAddNode_v2(void **node, void *graph, dependencies list,
@@ -234,12 +228,42 @@ int cuGraphChildGraphNodeGetGraph(void *node, void **graph)
 	return 0;
 }
 
+/* Addresses that nothing is at: such graphs are not launched here. */
+#define GRAPH_MEMORY 0x7f0000000000
+#define PIECE        (32ul << 20)
+static uint64_t next_piece = GRAPH_MEMORY;
+
 int cuGraphAddMemAllocNode(void **node, void *graph, dependencies list, size_t count,
-	struct allocation_params *params)
+	struct graph_allocation *params)
 {
+	int r;
+
 	SIM_ENTER();
-	params->address = 0x7f0000000000;
-	return add(node, graph, list, NULL, count, GRAPH_ALLOCATION, NULL, 0, __func__);
+	r = add(node, graph, list, NULL, count, GRAPH_ALLOCATION, NULL, 0, __func__);
+	if (r)
+		return r;
+	params->address = ((struct sim_node *)*node)->address = next_piece;
+	next_piece += PIECE;
+	return 0;
+}
+
+int cuGraphAddMemFreeNode(
+	void **node, void *graph, dependencies list, size_t count, uint64_t address)
+{
+	struct sim_graph *g;
+	int r;
+
+	SIM_ENTER();
+	g = graph_get(graph, __func__);
+	if (!g || address < GRAPH_MEMORY || address >= next_piece || address % PIECE)
+		return SIM_INVALID_VALUE;
+	for (const struct sim_node *n = g->first; n; n = n->next)
+		if (n->type == GRAPH_FREE && n->address == address)
+			return SIM_INVALID_VALUE;
+	r = add(node, graph, list, NULL, count, GRAPH_FREE, NULL, 0, __func__);
+	if (!r)
+		((struct sim_node *)*node)->address = address;
+	return r;
 }
 
 int cuGraphConditionalHandleCreate(

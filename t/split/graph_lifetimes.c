@@ -16,6 +16,7 @@
 #define ROUNDS 3
 
 #define STREAM_PER_THREAD ((void *)2)
+#define NOT_READY         600
 
 int cuGraphAddMemFreeNode(void **, void *, void *const *, size_t, uint64_t);
 int cuUserObjectCreate(void **, void *, void (*)(void *), unsigned, unsigned);
@@ -160,33 +161,50 @@ static void check_freed_behind(size_t size)
 	let_go(streams[1]);
 }
 
-/* Goes on for a while after @returns; @data: where that it has ended is noted, or NULL. */
+/* Goes on for a while after @returns. */
 static void tell_order(void *data)
 {
 	time_t end = time(NULL) + 20;
 
+	(void)data;
 	while (!returns && time(NULL) < end)
 		sched_yield();
 	for (int i = 0; i < 20000; i++)
 		sched_yield();
 	too_early = host_done != 0;
-	if (data)
-		*(atomic_int *)data = 1;
 }
 
-/* cuMemFree waits for all streams. */
-static void check_free_waits(void)
+/* As of memory of pools, cuMemFree waits for no stream. */
+static void check_free_waits_not(void)
 {
 	CUdeviceptr address;
 	void *executable = make_executable(BYTES, 1, 0, &address);
 
 	OK(cuGraphLaunch(executable, streams[0]));
-	returns = host_done = 0;
-	OK(cuLaunchHostFunc(streams[1], tell_order, &host_done));
-	returns = 1;
+	OK(cuStreamSynchronize(streams[0]));
+	hold(streams[1]);
 	OK(cuMemFree_v2(address));
-	CHECK(host_done, "turn %u: cuMemFree has not waited", turn);
+	CHECK(cuStreamQuery(streams[1]) == NOT_READY, "turn %u: cuMemFree has waited", turn);
+	CHECK(cuMemFree_v2(address) == INVALID_VALUE, "turn %u: freed twice", turn);
+	let_go(streams[1]);
 	OK(cuGraphExecDestroy(executable));
+}
+
+/* But before the launch has ended, nobody has it. */
+static void check_freed_in_flight(size_t size)
+{
+	uint64_t reserved = attribute(RESERVED);
+	CUdeviceptr address;
+	void *executable = make_executable(size, 1, 0, &address);
+
+	hold(streams[1]);
+	OK(cuGraphLaunch(executable, streams[1]));
+	OK(cuGraphExecDestroy(executable));
+	OK(cuMemFree_v2(address));
+	check_taken("freed while its launch is under way", address, size);
+	let_go(streams[1]);
+	CHECK(attribute(RESERVED) == reserved, "turn %u: %lu bytes remain", turn,
+		attribute(RESERVED) - reserved);
 }
 
 static void note_done(void *data)
@@ -531,7 +549,9 @@ static void take_turn(void)
 	check_ordinary();
 	check_freed_behind(BYTES);
 	check_freed_behind(LARGE);
-	check_free_waits();
+	check_free_waits_not();
+	check_freed_in_flight(BYTES);
+	check_freed_in_flight(LARGE);
 	check_launch_waits();
 	check_other_frees();
 	check_survivor();
