@@ -52,6 +52,10 @@ scenario "conditional nodes, undisturbed" all_turns "$split/conditional"
 scenario "conditional nodes, over three restarts" three_restarts "$split/conditional"
 scenario "conditional nodes, with checkpoints on the way" run_on_turns "$split/conditional"
 
+# A node that goes takes along what an executable knows of nodes inside it.
+scenario "nodes in the places of others, undisturbed" all_turns "$split/graph_pairs"
+scenario "nodes in the places of others, over three restarts" three_restarts "$split/graph_pairs"
+
 # What they allocate has its addresses, and its contents where the program holds it.
 scenario "graphs that allocate, undisturbed" all_turns "$split/graph_memory"
 scenario "graphs that allocate, over three restarts" three_restarts "$split/graph_memory"

@@ -52,7 +52,7 @@ STUB_HIDDEN void graph_free_list(const struct graph_list *n)
 
 /* ---- handles ---- */
 
-static struct object *whole_graph(struct object *o)
+STUB_HIDDEN struct object *graph_whole(struct object *o)
 {
 	while (o && o->parent)
 		o = o->parent;
@@ -98,7 +98,7 @@ static int add_handle(struct graph_state *state, const struct graph_handle *hand
 int body_cuGraphConditionalHandleCreate(
 	uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags)
 {
-	struct object *whole = whole_graph(graph_argument(CUDA_GRAPH, graph));
+	struct object *whole = graph_whole(graph_argument(CUDA_GRAPH, graph));
 	const struct graph_handle h = {context ? context : current_context(), value, flags};
 	int r = graph_call(INDEX_cuGraphConditionalHandleCreate,
 		WORDS(WORD(handle), WORD(graph), WORD(context), value, flags));
@@ -137,7 +137,7 @@ STUB_HIDDEN void graph_conditional_added(
 	struct graph_conditional *c = NULL;
 	int lost = 0;
 
-	whole = whole_graph(whole);
+	whole = graph_whole(whole);
 	if (whole && node)
 		c = new_conditional(&graph_state(whole)->conditionals, node->real, params);
 	for (unsigned i = 0; c && i < c->count; i++) {
@@ -156,7 +156,7 @@ STUB_HIDDEN void graph_conditional_added(
 
 STUB_HIDDEN void graph_conditionals_gone(struct object *graph)
 {
-	struct object *whole = whole_graph(graph);
+	struct object *whole = graph_whole(graph);
 	struct graph_conditional **at, *c;
 
 	if (!whole)

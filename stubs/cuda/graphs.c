@@ -309,8 +309,79 @@ static void raise_call(struct graph_call *c, int r)
 
 /* ---- nodes and graphs that are no more ---- */
 
-/* Its place may be another node's soon. */
-static void forget_pairs(const void *node)
+/* Nodes that go together: one, and those of the graphs inside it. */
+struct gone_nodes {
+	struct object *graph; /* that the one is in */
+	void *node;           /* that one */
+	void **list;          /* NULL: they are only counted */
+	uint64_t count, room;
+};
+
+static void list_inside(struct gone_nodes *n, void *node);
+
+static void list_node(struct gone_nodes *n, void *node)
+{
+	if (n->list && n->count < n->room)
+		n->list[n->count] = node;
+	n->count++;
+	list_inside(n, node);
+}
+
+static void list_graph(struct gone_nodes *n, void *graph)
+{
+	struct graph_list nodes;
+
+	if (!graph_list_nodes(graph, &nodes))
+		for (size_t i = 0; i < nodes.count; i++)
+			list_node(n, nodes.list[i]);
+	graph_free_list(&nodes);
+}
+
+static void list_inside(struct gone_nodes *n, void *node)
+{
+	struct graph_conditional *list = graph_state(graph_whole(n->graph))->conditionals,
+				 *c = NULL;
+	int type = graph_node_type(node);
+
+	if (type == GRAPH_CHILD)
+		list_graph(n, graph_child(node));
+	if (type == GRAPH_CONDITIONAL)
+		c = graph_conditional(list, node);
+	for (uint32_t i = 0; c && i < c->count; i++)
+		list_graph(n, *graph_body(c, i));
+}
+
+/* Before @o goes. Without memory for the others: only that one. */
+static void list_gone(struct gone_nodes *n, const struct object *o)
+{
+	*n = (struct gone_nodes){.node = o->real};
+	if (o->kind != CUDA_GRAPH_NODE || !o->parent || o->parent->kind != CUDA_GRAPH)
+		return;
+	n->graph = o->parent;
+	list_node(n, o->real);
+	n->room = n->count;
+	n->count = 0;
+	n->list = block_new(n->room * sizeof(void *));
+	if (n->list)
+		list_node(n, o->real);
+}
+
+static void free_gone(const struct gone_nodes *n)
+{
+	if (n->list)
+		block_free(n->list, n->room * sizeof(void *));
+}
+
+static int is_gone(const struct gone_nodes *n, const void *node)
+{
+	for (uint64_t i = 0; n->list && i < n->count; i++)
+		if (n->list[i] == node)
+			return 1;
+	return node == n->node;
+}
+
+/* Their places may be other nodes' soon. */
+static void forget_pairs(const struct gone_nodes *n)
 {
 	uint64_t mask = state_lock();
 
@@ -320,7 +391,7 @@ static void forget_pairs(const void *node)
 						    : NULL;
 
 		for (uint64_t i = 0; state && i < state->pair_count; i++)
-			if (state->pairs[i].from == node || state->pairs[i].to == node)
+			if (is_gone(n, state->pairs[i].from) || is_gone(n, state->pairs[i].to))
 				state->pairs[i--] = state->pairs[--state->pair_count];
 	}
 	state_unlock(mask);
@@ -332,20 +403,23 @@ static int destroy_graph_object(struct graph_call *c)
 	struct object *o = graph_argument(first->object, (void *)c->given[first->word]);
 	struct object *part_of = o ? o->parent : NULL;
 	void *real = o ? o->real : NULL;
+	struct gone_nodes gone;
 	int r;
 
 	if (!o)
 		return cuda_call_down(c->info - cuda_info, c->words);
+	list_gone(&gone, o);
 	/* Before the driver may give the same handle out again, to another thread. */
 	o->real = (void *)CUDA_DEAD;
 	r = cuda_call_down(c->info - cuda_info, c->words);
 	o->real = real;
-	if (r)
-		return r;
-	if (o->kind == CUDA_GRAPH_NODE) {
-		forget_pairs(real);
+	if (!r && o->kind == CUDA_GRAPH_NODE) {
+		forget_pairs(&gone);
 		graph_memory_node_gone(part_of, real);
 	}
+	free_gone(&gone);
+	if (r)
+		return r;
 	if (o->kind == CUDA_GRAPH_EXEC)
 		graph_exec_gone(graph_state(o));
 	object_kill(o);

@@ -30,7 +30,9 @@ STUB_HIDDEN void graph_refer(struct object *graph, int64_t change);
  * none. */
 STUB_HIDDEN void *graph_find_pair(const struct graph_state *state, const void *node);
 
-/* graph_copy.c. Graphs by their real handles. -1: no such node. */
+/* graph_copy.c. The graph that @o is in, in the end, or is. */
+STUB_HIDDEN struct object *graph_whole(struct object *o);
+/* Graphs by their real handles. -1: no such node. */
 STUB_HIDDEN int graph_node_type(void *node);
 /* The graph of a node of type GRAPH_CHILD; NULL. */
 STUB_HIDDEN void *graph_child(void *node);

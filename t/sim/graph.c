@@ -201,12 +201,21 @@ int graph_set_params(
 	}
 }
 
+bool graph_is_clone(const struct sim_node *node, const struct sim_node *original)
+{
+	return node->original == original && node->original_number == original->number;
+}
+
+/* Of all nodes that there have been. */
+static uint64_t numbers;
+
 struct sim_node *graph_add(struct sim_graph *graph, int type, const union graph_params *params)
 {
 	struct sim_node *n = object_new(OBJECT_NODE, sizeof(*n));
 
 	n->graph = graph;
 	n->type = type;
+	n->number = ++numbers;
 	*graph->last = n;
 	graph->last = &n->next;
 	graph->count++;
@@ -227,6 +236,7 @@ static void copy_node(struct sim_graph *to, struct sim_node *from)
 	if (n->type == GRAPH_KERNEL)
 		n->params.kernel.params = n->pointers;
 	n->original = from;
+	n->original_number = from->number;
 	n->handle = from->handle;
 	n->condition = from->condition;
 	graph_add_bodies(n, from->body_count);
@@ -308,7 +318,7 @@ int cuGraphNodeFindInClone(void **node, void *original, void *clone)
 	g = graph_get(clone, __func__);
 	if (!g || !object_get(OBJECT_NODE, original, __func__))
 		return SIM_INVALID_VALUE;
-	for (n = g->first; n && n->original != original;)
+	for (n = g->first; n && !graph_is_clone(n, original);)
 		n = n->next;
 	if (n)
 		*node = n;

@@ -40,7 +40,8 @@ struct sim_node {
 	unsigned body_count;
 	struct sim_edge *edges; /* what it depends on */
 	size_t edge_count;
-	struct sim_node *original; /* what it is a clone of */
+	struct sim_node *original; /* what it is a clone of, if that has this number still */
+	uint64_t number, original_number;
 	bool disabled, done;
 };
 
@@ -87,6 +88,7 @@ void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data);
 /* 0, or what is wrong with the parameters; arguments of kernels are copied. */
 int graph_set_params(
 	struct sim_node *node, const union graph_params *params, const char *function);
+bool graph_is_clone(const struct sim_node *node, const struct sim_node *original);
 /* The place of @node in its graph. */
 size_t graph_number(const struct sim_node *node);
 struct sim_node *graph_node(const struct sim_graph *graph, size_t number);

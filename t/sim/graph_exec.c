@@ -372,14 +372,14 @@ int cuGraphLaunch(void *executable, void *stream)
 /* ---- changes ---- */
 
 /* The copy of @node, which may be in a graph that is a node. */
-static struct sim_node *find(struct sim_graph *g, const void *node)
+static struct sim_node *find(struct sim_graph *g, const struct sim_node *node)
 {
 	struct sim_node *found = NULL;
 
 	for (struct sim_node *n = g->first; n && !found; n = n->next) {
 		struct sim_graph *inner;
 
-		if (n->original == node)
+		if (graph_is_clone(n, node))
 			found = n;
 		for (unsigned i = 0; !found && (inner = graph_inner(n, i)); i++)
 			found = find(inner, node);

@@ -5,6 +5,7 @@
  * some are changed.
  */
 #include "shared/cuda/graph_params.h"
+#include "t/split/conditional_params.h"
 #include "t/split/driver_victim.h"
 
 #define COUNT         64
@@ -21,16 +22,6 @@ static void *context, *stream, *aside, *count, *scale, *choose;
 static CUdeviceptr buffers[BUFFERS], words; /* words: rounds left, which branch */
 static uint32_t model[BUFFERS][COUNT];
 static unsigned turn;
-
-/* CUgraphNodeParams of a conditional node */
-struct conditional_params {
-	int node_type, reserved[3];
-	uint64_t handle;
-	int type;
-	unsigned count;
-	void **graphs, *context;
-	char rest[208];
-};
 
 /* ---- nodes ---- */
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "shared/cuda/graph_params.h"
+#include "t/split/conditional_params.h"
 #include "t/split/graph_values.h"
 
 #define COUNT  1024
@@ -491,16 +492,6 @@ static void end_one_by_one(void)
 	CHECK(free_bytes() == before, "turn %u: %zu bytes are free, not %zu", turn,
 		free_bytes(), before);
 }
-
-/* CUgraphNodeParams of a conditional node */
-struct conditional_params {
-	int node_type, reserved[3];
-	uint64_t handle;
-	int type;
-	unsigned count;
-	void **graphs, *context;
-	char rest[208];
-};
 
 /* Graphs inside others cannot have such nodes. */
 static void capture_in_body(void)
