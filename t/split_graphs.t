@@ -66,6 +66,11 @@ scenario "lifetimes of graph memory, undisturbed" all_turns "$split/graph_lifeti
 scenario "lifetimes of graph memory, over three restarts" three_restarts "$split/graph_lifetimes"
 scenario "lifetimes of graph memory, with checkpoints on the way" run_on_turns "$split/graph_lifetimes"
 
+# Destructors are called once each, when the last reference goes: of the program, graphs, clones, executables.
+scenario "user objects, undisturbed" all_turns "$split/user_objects"
+scenario "user objects, over three restarts" three_restarts "$split/user_objects"
+scenario "user objects, with checkpoints on the way" run_on_turns "$split/user_objects"
+
 # What cannot be done with graphs that allocate memory, as the driver has it.
 arena rules
 "$split/graph_rules" >natively 2>&1
@@ -95,11 +100,15 @@ export SIM_MACHINE_FILE=$scratch/machine
 echo "handles_from 5" >"$SIM_MACHINE_FILE"
 refused handle "it holds a CUDA graph with a node that is conditional, which cannot be restored"
 rm "$SIM_MACHINE_FILE"
-refused user "it holds a CUDA graph with a user object, which cannot be restored"
+unfollowed="it holds a CUDA graph with references to user objects that could not be followed, which cannot be restored"
+refused user "$unfollowed"
+refused exchanged "$unfollowed"
+SIM_FAIL=cuGraphReleaseUserObject:1:1 refused kept "$unfollowed"
 refused freed "it holds a CUDA graph that uses memory at 0x[0-9a-f]+, which has been freed"
 refused device "it holds an executable CUDA graph for launches by device code, which cannot be restored"
 RUN_FLAGS="--gpu=on --drain-timeout=1"
 refused capture "it is capturing a stream into a graph"
+refused ending "the destructor of a CUDA user object that has no references any more has not returned yet"
 
 # A driver with other handles: seen before the program is ended, and at a restart.
 arena handles

@@ -61,6 +61,8 @@ int cuda_save_events(struct cuda_state *s);
 int cuda_save_threads(struct cuda_state *s);
 /* When memory has been listed. */
 int cuda_save_graphs(struct cuda_state *s);
+/* All work is done: user objects without references have ended, or will in a moment. */
+int cuda_check_user_objects(const struct cuda_state *s);
 /* What memory is live; refuses what cannot be made again. */
 int cuda_list_memory(struct cuda_state *s);
 

@@ -337,7 +337,7 @@ static int compare_graph(const struct graph_record *g)
 
 static int fill_graph(const struct graph_record *g, void *graph)
 {
-	int r = 0;
+	int r = g->object ? user_objects_retain(graph_state(g->object), graph) : 0;
 
 	for (uint64_t i = 0; i < g->count && !r; i++)
 		r = add_node(graph, &g->nodes[i]);
@@ -420,11 +420,16 @@ static int instantiate_graph(const struct graph_saved *saved, void *snapshot)
 {
 	struct graph_state *state = graph_state(saved->object);
 	void *executable = NULL;
-	int r = CUDA(cuGraphInstantiateWithFlags, (void **, void *, uint64_t))(
-		&executable, snapshot, saved->flags);
+	int r;
 
+	if (user_objects_retain(state, snapshot))
+		return -1;
+	r = CUDA(cuGraphInstantiateWithFlags, (void **, void *, uint64_t))(
+		&executable, snapshot, saved->flags);
 	if (r)
 		return cuda_failed("cuGraphInstantiate", r);
+	if (user_objects_release(state, snapshot))
+		return -1;
 	saved->object->real = executable;
 	state->snapshot = snapshot;
 	state->update = NULL;
@@ -586,15 +591,16 @@ int cuda_try_graphs(const struct cuda_state *s)
 
 int cuda_replay_graphs(struct cuda_state *s)
 {
-	int r = 0;
+	int r;
 
 	for (struct object *o = s->objects; o; o = o->next)
 		if (is_of_graphs(o))
 			o->real = NULL;
+	r = user_objects_make(s);
 	for (const struct graph_saved *g = s->graphs; g && !r; g = g->next)
 		r = replay_graph(s, g);
 	if (!r)
-		r = pair_all(s);
+		r = user_objects_made(s) || pair_all(s) ? -1 : 0;
 	for (const struct object *o = s->objects; o && !r; o = o->next)
 		if (is_of_graphs(o) && !o->real)
 			r = agent_fail("a part of a CUDA graph that the program holds is not "

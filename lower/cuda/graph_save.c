@@ -214,8 +214,8 @@ static int refuse_graph(const struct object *o)
 
 	switch (state->reason) {
 	case GRAPH_OF_USER_OBJECT:
-		return agent_fail("it holds a CUDA graph with a user object, which cannot be "
-				  "restored yet");
+		return agent_fail("it holds a CUDA graph with references to user objects that "
+				  "could not be followed, which cannot be restored");
 	case GRAPH_NO_SNAPSHOT:
 		return graph_refuse_type(state->node_type);
 	default:

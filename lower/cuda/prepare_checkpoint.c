@@ -174,7 +174,7 @@ int cuda_drain(uint64_t patience_ns)
 	/* To wait for a context ends a capture. */
 	if (s->memory && s->memory->captures)
 		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
-	if (cuda_rest(s, patience_ns))
+	if (cuda_rest(s, patience_ns) || cuda_check_user_objects(s))
 		return -1;
 	if (agent_check_wanted() || cuda_list_memory(s) || cuda_save_graphs(s) ||
 		cuda_save_globals(s) || placement_save(s) || agent_check_wanted() ||

@@ -53,6 +53,13 @@ int graph_mark_origins(
  * of the one it was cloned from; or there is only one. */
 int graph_find_contexts(const struct cuda_state *s, const struct graph_record *g);
 
+/* saved_user_objects.c: in a fresh driver, objects without graphs, with one reference more than they had; the references of the graph
+ * or executable of @state, as the real @graph's; and such given back; and then the one of each. */
+int user_objects_make(const struct cuda_state *s);
+int user_objects_retain(const struct graph_state *state, void *graph);
+int user_objects_release(const struct graph_state *state, void *graph);
+int user_objects_made(const struct cuda_state *s);
+
 /* graph_functions.c: the objects that functions in graphs are known by. */
 struct graph_function {
 	void *real, *context;

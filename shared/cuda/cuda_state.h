@@ -16,7 +16,7 @@
 #include "shared/address_windows.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 11
+#define CUDA_STATE_VERSION 12
 
 /* Their names for messages are in tools/inspect/gpu.c. Append only: numbers are in images. */
 enum cuda_kind {
@@ -250,7 +250,8 @@ struct cuda_state {
 	/* What nodes of graphs allocate; and the most of it, in use and in all: of each device. */
 	struct graph_memory *graph_memory;
 	uint64_t graph_memory_high[CUDA_DEVICES][2];
-	struct graph_mark *graph_marks; /* all that there are */
+	struct graph_mark *graph_marks;   /* all that there are */
+	struct user_object *user_objects; /* with such as have just ended */
 };
 
 _Static_assert(sizeof(struct cuda_state) <= RECORDS_HEAP - RECORDS_CUDA, "");

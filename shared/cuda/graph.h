@@ -18,7 +18,7 @@
 /* Why a graph with CUDA_OBJECT_LOST cannot be restored: struct graph_state.reason. */
 enum graph_reason {
 	GRAPH_NO_REASON,
-	GRAPH_OF_USER_OBJECT, /* it holds references to user objects */
+	GRAPH_OF_USER_OBJECT, /* it holds references to user objects that could not be followed */
 	GRAPH_NO_SNAPSHOT,    /* it has nodes that no graph can be cloned with: node_type */
 	GRAPH_NO_UPDATE,      /* a change to an executable graph could not be followed */
 };
@@ -84,11 +84,36 @@ struct graph_memory_node {
 	uint32_t frees, reused;
 };
 
+enum user_object_end {
+	USER_OBJECT_LIVES,
+	USER_OBJECT_ENDS, /* its destructor is under way */
+	USER_OBJECT_ENDED,
+};
+
+/* A user object: the driver calls a function of the program's when the last reference to it goes, and cannot be asked how many
+ * there are. So they are counted as it does (stubs/cuda/user_objects.c). What struct object.value leads to. */
+struct user_object {
+	struct user_object *next;
+	struct object *object; /* NULL: no references are left */
+	void *destroy, *data;  /* the program's */
+	void *callback;        /* what the driver calls, with the address of this */
+	uint64_t owned, total; /* references of the program itself; and with those of graphs */
+	uint32_t end, pad; /* enum user_object_end: set by the thread that calls `destroy` */
+};
+
+/* How many references a graph has, executable or not. */
+struct user_reference {
+	struct user_reference *next;
+	struct user_object *user;
+	uint64_t count;
+};
+
 /* What struct object.value of a graph, executable or not, leads to. */
 struct graph_state {
 	struct graph_state *next; /* of those to be freed */
 	uint32_t reason, node_type;
-	uint64_t references; /* to user objects, that it has been given itself */
+	struct user_reference *
+		user_references; /* those of graphs inside are theirs; but of an executable: all */
 	/* What it was cloned from or instantiated from, if that lives: has that sequence. */
 	struct object *origin;
 	uint64_t origin_sequence;

@@ -235,8 +235,12 @@ static int exchange_parameters(
 	struct graph_state *state, const uint64_t *words, const struct object *from)
 {
 	drop_update(state);
-	if (!DOWN(cuGraphClone, WORD(&state->update), words[1]))
-		return 0;
+	if (!DOWN(cuGraphClone, WORD(&state->update), words[1])) {
+		if (!from || !user_objects_strip(state->update, from))
+			return 0;
+		drop_update(state);
+		return -1;
+	}
 	state->update = from ? graph_copy_update(state, from) : NULL;
 	return state->update ? 0 : -1;
 }
@@ -258,6 +262,32 @@ static int change_node(struct graph_state *state, unsigned index, const uint64_t
 	return node ? set_params(node, index, words) : -1;
 }
 
+/* The graph that a child node of an executable gets its parameters from; NULL: this is no such call. */
+static void *new_child(unsigned index, const uint64_t *words)
+{
+	const struct node_params *any = (const struct node_params *)words[2];
+
+	if (index == INDEX_cuGraphExecChildGraphNodeSetParams)
+		return (void *)words[2];
+	return index == INDEX_cuGraphExecNodeSetParams && any->type == GRAPH_CHILD
+		       ? any->params.child.graph
+		       : NULL;
+}
+
+/* References to user objects come with the parameters. Whose they are is not known of an executable's graphs, only of all. */
+static void follow_user_objects(
+	struct object *o, unsigned index, const uint64_t *words, const struct object *from)
+{
+	void *real = new_child(index, words);
+	const struct object *child = real ? object_find(CUDA_GRAPH, real) : NULL;
+
+	if (from)
+		user_objects_in_executable(o, from);
+	else if (real &&
+		 (graph_state(o)->user_references || (child && user_objects_are_in(child))))
+		graph_lose(o, GRAPH_OF_USER_OBJECT);
+}
+
 STUB_HIDDEN void graph_follow(
 	struct object *o, unsigned index, const uint64_t *words, struct object *from)
 {
@@ -267,6 +297,7 @@ STUB_HIDDEN void graph_follow(
 	/* Also where the executable cannot be restored. */
 	if (is_update && from && graph_memory_take(state, from))
 		graph_lose(o, GRAPH_NO_UPDATE);
+	follow_user_objects(o, index, words, is_update ? from : NULL);
 	if (!state->snapshot)
 		return;
 	if (is_update ? exchange_parameters(state, words, from)
@@ -296,6 +327,16 @@ static uint32_t strange_node(void *graph)
 	return type;
 }
 
+/* It would keep user objects alive that the program has done with. */
+static void lose_snapshot(struct object *o)
+{
+	struct graph_state *state = graph_state(o);
+
+	DOWN(cuGraphDestroy, WORD(state->snapshot)); /* ours: it is there */
+	state->snapshot = NULL;
+	graph_lose(o, GRAPH_OF_USER_OBJECT);
+}
+
 STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph)
 {
 	struct graph_state *state = graph_state(o);
@@ -308,12 +349,16 @@ STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph)
 	state->origin_sequence = graph->sequence;
 	if (graph_memory_take(state, graph))
 		graph_lose(o, GRAPH_NO_UPDATE);
+	user_objects_in_executable(o, graph);
 	if (graph->flags & CUDA_OBJECT_LOST) {
 		graph_lose(o, graph_state(graph)->reason);
 		return;
 	}
-	if (!DOWN(cuGraphClone, WORD(&state->snapshot), WORD(graph->real)))
+	if (!DOWN(cuGraphClone, WORD(&state->snapshot), WORD(graph->real))) {
+		if (user_objects_strip(state->snapshot, graph))
+			lose_snapshot(o);
 		return;
+	}
 	state->snapshot = graph_copy_snapshot(state, graph);
 	if (state->snapshot)
 		return;

@@ -321,12 +321,14 @@ static void raise_params(struct node_params *p, const struct given *given)
 }
 
 /* A graph that is moved into another one is part of it from then on. */
-static void child_added(struct object *child, struct object *whole, int is_moved)
+static void child_added(struct object *child, void *node, struct object *whole, int is_moved)
 {
 	if (child && whole && child->flags & CUDA_OBJECT_LOST)
 		graph_lose(whole, graph_state(child)->reason);
 	if (child && is_moved)
 		child->parent = whole;
+	if (child)
+		user_objects_in_child(is_moved ? NULL : node, child);
 }
 
 /* Of a copy, which the driver does not tell. */
@@ -346,7 +348,7 @@ static void note_added(struct node_params *p, void *node, void *graph)
 		note_context(node, p->params.words[SET_CONTEXT]);
 
 	if (p && p->type == GRAPH_CHILD)
-		child_added(graph_argument(CUDA_GRAPH, p->params.child.graph), whole,
+		child_added(graph_argument(CUDA_GRAPH, p->params.child.graph), node, whole,
 			p->params.child.ownership == MOVE);
 	if (p && p->type == GRAPH_CONDITIONAL)
 		graph_conditional_added(

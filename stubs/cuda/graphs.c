@@ -110,22 +110,6 @@ STUB_HIDDEN void graph_lose(struct object *o, enum graph_reason reason)
 	}
 }
 
-/* What is part of another graph, which cannot be restored either then, stays so. */
-STUB_HIDDEN void graph_refer(struct object *graph, int64_t change)
-{
-	struct graph_state *state = graph ? graph_state(graph) : NULL;
-
-	if (!state)
-		return;
-	state->references += change;
-	if (state->references) {
-		graph_lose(graph, GRAPH_OF_USER_OBJECT);
-	} else if (state->reason == GRAPH_OF_USER_OBJECT && !graph->parent) {
-		state->reason = GRAPH_NO_REASON;
-		__atomic_and_fetch(&graph->flags, ~CUDA_OBJECT_LOST, __ATOMIC_RELAXED);
-	}
-}
-
 STUB_HIDDEN void *graph_find_pair(const struct graph_state *state, const void *node)
 {
 	if (!graph_origin(state))
@@ -245,6 +229,8 @@ static void *raise_new(struct graph_call *c, enum cuda_kind kind, void *real)
 		}
 		if (o && from && from->flags & CUDA_OBJECT_LOST)
 			graph_lose(o, graph_state(from)->reason);
+		if (o && from)
+			user_objects_cloned(o, from);
 		return o ? held_handle(o) : real;
 	}
 	o = graph_new(kind);
@@ -494,6 +480,8 @@ static void child_added(const struct graph_call *c)
 
 	if (child && child->flags & CUDA_OBJECT_LOST)
 		graph_lose(find_object(c, CUDA_GRAPH), graph_state(child)->reason);
+	if (child)
+		user_objects_in_child(*(void **)c->given[0], child);
 }
 
 STUB_HIDDEN int graph_call(unsigned index, const uint64_t *arguments)

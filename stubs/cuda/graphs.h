@@ -23,8 +23,6 @@ STUB_HIDDEN struct object *graph_object(void *real);
 STUB_HIDDEN struct object *graph_argument(enum cuda_kind kind, void *handle);
 /* @o, and what it is part of, cannot be restored. */
 STUB_HIDDEN void graph_lose(struct object *o, enum graph_reason reason);
-/* A graph has been given references to user objects, or has given some back. */
-STUB_HIDDEN void graph_refer(struct object *graph, int64_t change);
 
 /* What stands for the real @node of what @state's graph was made of, by the pairs that are kept; NULL:
  * none. */
@@ -74,6 +72,21 @@ STUB_HIDDEN int graph_memory_check(const struct call_info *info, const uint64_t 
 /* graph_memory_launch.c. The executable of @state uses the memory of @graph now, and no longer what it did before. 0 or -1: it
  * still has that, too. */
 STUB_HIDDEN int graph_memory_take(struct graph_state *state, struct object *graph);
+
+/*
+ * user_objects.c. References to user objects come along with what is made of a graph: a clone; a node with the child graph that
+ * @child was cloned to, by the program's handle; an executable, which gives up those it had before. What has references that
+ * cannot be followed is lost.
+ */
+STUB_HIDDEN void user_objects_cloned(struct object *clone, const struct object *graph);
+STUB_HIDDEN void user_objects_in_child(void *node, const struct object *child);
+STUB_HIDDEN void user_objects_in_executable(struct object *o, const struct object *graph);
+/* @graph, or a graph inside it, has references. */
+STUB_HIDDEN int user_objects_are_in(const struct object *graph);
+/* The real @clone of @graph, which is ours, is not to have any. 0 or -1: it still has. */
+STUB_HIDDEN int user_objects_strip(void *clone, const struct object *graph);
+/* The graph or executable of @state is no more. */
+STUB_HIDDEN void user_objects_drop(struct graph_state *state);
 
 /* graph_exec.c. @o has just been instantiated from @graph, which may be NULL: not known. */
 STUB_HIDDEN void graph_instantiated(struct object *o, struct object *graph);

@@ -308,6 +308,7 @@ static void free_graph(struct graph_state *state)
 	graph_free_conditionals(&state->conditionals);
 	graph_free_conditionals(&state->update_conditionals);
 	graph_memory_gone(state);
+	user_objects_drop(state);
 	block_free(state, sizeof(*state));
 }
 

@@ -15,6 +15,7 @@ compile streams "$gpu/streams.cu" & compile numbers "$gpu/numbers.cu" &
 compile numbers-shared "$gpu/numbers.cu" -cudart shared &
 compile kept "$gpu/kept.cu" -lcuda & compile heap "$gpu/heap.cu" &
 compile managed "$gpu/managed.cu" & compile graphs "$gpu/graphs.cu" -rdc=true -lcudadevrt -lcublas -lcuda &
+compile user_objects "$gpu/user_objects.cu" -lcuda &
 compile textures "$gpu/textures.cu" -lcuda &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
@@ -115,6 +116,7 @@ same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numb
 same "the same with libcudart.so" cycles "$PWD/numbers-shared" 20000
 same "variables in two contexts, settings, numbers" cycles "$PWD/kept" 20000
 same "graphs of all kinds" cycles "$PWD/graphs" 10000
+same "user objects of graphs" cycles "$PWD/user_objects" 2000
 same "arrays, textures and surfaces" cycles "$PWD/textures" 20000
 same "managed memory" cycles "$PWD/managed" 20000
 if [ -n "${CUDART12:-}" ]; then

@@ -64,6 +64,7 @@ void graph_end(struct sim_graph *graph)
 {
 	struct sim_node *n;
 
+	graph_drop_references(graph);
 	while ((n = graph->first)) {
 		graph->first = n->next;
 		end_node(n);
@@ -269,6 +270,7 @@ struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph)
 	copy->handles =
 		memcpy(malloc(size + 1), graph->handles ? graph->handles : (void *)"", size);
 	copy_inside(copy, graph);
+	graph_copy_references(copy, graph);
 	return copy;
 }
 

@@ -61,6 +61,9 @@ struct sim_graph {
 	struct sim_graph *original;
 	struct sim_node *owner;
 	uint64_t flags;
+	struct sim_reference *references; /* to user objects */
+	void *stream;                     /* of the last launch */
+	bool is_launched;
 	struct sim_handle *handles; /* of a whole one */
 	size_t handle_count;
 	/* With handles, or memory, there can be one executable at a time. */
@@ -88,6 +91,11 @@ void graph_add_edge(struct sim_node *to, struct sim_node *from, uint64_t data);
 /* 0, or what is wrong with the parameters; arguments of kernels are copied. */
 int graph_set_params(
 	struct sim_node *node, const union graph_params *params, const char *function);
+/* user_objects.c. @to has as many references as @from, too; @graph has none any more, when it has run. */
+void graph_copy_references(struct sim_graph *to, const struct sim_graph *from);
+void graph_drop_references(struct sim_graph *graph);
+/* @to has those of @from in place of its own. */
+void graph_exchange_references(struct sim_graph *to, const struct sim_graph *from);
 bool graph_is_clone(const struct sim_node *node, const struct sim_node *original);
 /* The place of @node in its graph. */
 size_t graph_number(const struct sim_node *node);

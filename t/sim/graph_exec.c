@@ -366,6 +366,8 @@ int cuGraphLaunch(void *executable, void *stream)
 		return SIM_INVALID_HANDLE;
 	if (g->handle_count)
 		QUEUE(assign_defaults, &g);
+	g->stream = stream;
+	g->is_launched = true;
 	return queue_graph(g, stream);
 }
 
@@ -474,6 +476,8 @@ static struct sim_node *differs(const struct sim_graph *to, const struct sim_gra
 static void take_all(struct sim_graph *to, const struct sim_graph *from)
 {
 	struct sim_node *b = from->first;
+
+	graph_exchange_references(to, from);
 
 	for (struct sim_node *a = to->first; a; a = a->next, b = b->next) {
 		struct sim_graph *inner;

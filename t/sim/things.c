@@ -1,6 +1,6 @@
 /*
  * Objects that are made and destroyed, and do nothing in between: linker
- * states, user objects, green contexts, callbacks. What goes with what is as in the real
+ * states, green contexts, callbacks. What goes with what is as in the real
  * driver: with a context goes what cuCtxDestroy() lists, with an array its parts, and nothing
  * else with anything.
  */
@@ -17,7 +17,6 @@ struct thing {
 	void *context;       /* goes with it; NULL: with none */
 	struct thing *whole; /* or with that */
 	char *text;          /* a linker's */
-	long references;
 	struct thing *next;
 };
 
@@ -29,13 +28,6 @@ SIM_EXPORT int cuLinkAddData_v2(void *linker, int type, const void *data, size_t
 	const char *name, unsigned count, const int *options, void **values);
 SIM_EXPORT int cuLinkComplete(void *linker, void **image, size_t *size);
 SIM_EXPORT int cuLinkDestroy(void *linker);
-SIM_EXPORT int cuUserObjectCreate(
-	void **object, void *data, void *destroy, unsigned references, unsigned flags);
-SIM_EXPORT int cuUserObjectRetain(void *object, unsigned count);
-SIM_EXPORT int cuUserObjectRelease(void *object, unsigned count);
-SIM_EXPORT int cuGraphRetainUserObject(
-	void *graph, void *object, unsigned count, unsigned flags);
-SIM_EXPORT int cuGraphReleaseUserObject(void *graph, void *object, unsigned count);
 SIM_EXPORT int cuDevResourceGenerateDesc(
 	void **description, const void *resources, unsigned count);
 SIM_EXPORT int cuGreenCtxCreate(void **green, void *description, int device, unsigned flags);
@@ -162,59 +154,6 @@ int cuLinkComplete(void *linker, void **image, size_t *size)
 	*image = t->text;
 	*size = strlen(t->text) + 1;
 	return 0;
-}
-
-/* ---- user objects ---- */
-
-static int reference(void *object, long change, const char *function)
-{
-	struct thing *t = object_get(OBJECT_USER_OBJECT, object, function);
-
-	if (!t || t->references + change < 0)
-		return SIM_INVALID_VALUE;
-	t->references += change;
-	if (!t->references)
-		end(t);
-	return 0;
-}
-
-int cuUserObjectCreate(
-	void **object, void *data, void *destroy, unsigned references, unsigned flags)
-{
-	SIM_ENTER();
-	if (make_free(object, OBJECT_USER_OBJECT))
-		return SIM_OUT_OF_MEMORY;
-	((struct thing *)*object)->references = references;
-	return 0;
-}
-
-int cuUserObjectRetain(void *object, unsigned count)
-{
-	SIM_ENTER();
-	return reference(object, count, __func__);
-}
-
-int cuUserObjectRelease(void *object, unsigned count)
-{
-	SIM_ENTER();
-	return reference(object, -(long)count, __func__);
-}
-
-/* The graph's references are not followed up: it keeps them. */
-int cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsigned flags)
-{
-	SIM_ENTER();
-	if (!object_get(OBJECT_GRAPH, graph, __func__))
-		return SIM_INVALID_VALUE;
-	return flags & 1 ? 0 : reference(object, count, __func__);
-}
-
-int cuGraphReleaseUserObject(void *graph, void *object, unsigned count)
-{
-	SIM_ENTER();
-	if (!object_get(OBJECT_GRAPH, graph, __func__))
-		return SIM_INVALID_VALUE;
-	return reference(object, -(long)count, __func__);
 }
 
 /* ---- parts of devices ---- */

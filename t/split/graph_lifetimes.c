@@ -336,8 +336,8 @@ static void destroy_nothing(void *data)
 	(void)data;
 }
 
-/* Nor is this different where the executable could not be restored. */
-static void check_lost(void)
+/* Nor is this different where there are user objects, which do not stay behind. */
+static void check_user_object(void)
 {
 	CUdeviceptr address;
 	void *user, *graph, *executable;
@@ -547,7 +547,7 @@ static void take_turn(void)
 	check_other_frees();
 	check_survivor();
 	check_updates();
-	check_lost();
+	check_user_object();
 	check_updated();
 	end_behind("a stream", streams[1]);
 	end_behind("the thread's own stream", STREAM_PER_THREAD);

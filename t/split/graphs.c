@@ -5,7 +5,10 @@
  * that the program has held from the beginning. WHAT is one that cannot be restored, held as
  * well.
  */
+#include <sched.h>
+
 #include "shared/cuda/graph_params.h"
+#include "t/split/conditional_params.h"
 #include "t/split/driver_victim.h"
 
 #define COUNT   256
@@ -502,15 +505,62 @@ static void hold_handle(void)
 	OK(cuGraphConditionalHandleCreate(&handle, graph, context, 0, 0));
 }
 
+/* Of a graph in a conditional node. */
 static void hold_user_object(void)
+{
+	struct conditional_params p = {
+		.node_type = GRAPH_CONDITIONAL, .count = 1, .context = context};
+	void *graph, *node, *object;
+
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphConditionalHandleCreate(&p.handle, graph, context, 0, 1));
+	OK(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &p));
+	OK(cuUserObjectCreate(&object, &one, called, 1, 1));
+	OK(cuGraphRetainUserObject(p.graphs[0], object, 1, 1));
+}
+
+/* Whose the references were that an exchange of parameters takes away is not known. */
+static void hold_exchanged(void)
+{
+	void *child, *graph, *node, *executable, *object;
+
+	OK(cuUserObjectCreate(&object, &one, called, 1, 1));
+	OK(cuGraphCreate(&child, 0));
+	OK(cuGraphRetainUserObject(child, object, 1, 1));
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	OK(cuGraphExecChildGraphNodeSetParams(executable, node, child));
+}
+
+/* On a driver that does not let a clone of ours give its references back. */
+static void hold_kept(void)
 {
 	void *graph, *executable, *object;
 
-	OK(cuGraphCreate(&graph, 0));
 	OK(cuUserObjectCreate(&object, &one, called, 1, 1));
+	OK(cuGraphCreate(&graph, 0));
 	OK(cuGraphRetainUserObject(graph, object, 1, 1));
 	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
-	OK(cuGraphDestroy(graph));
+}
+
+static atomic_int may_end;
+
+static void end_later(void *data)
+{
+	time_t end = time(NULL) + 60;
+
+	(void)data;
+	while (!may_end && time(NULL) < end)
+		sched_yield();
+}
+
+static void hold_ending(void)
+{
+	void *object;
+
+	OK(cuUserObjectCreate(&object, NULL, end_later, 1, 1));
+	OK(cuUserObjectRelease(object, 1));
 }
 
 static void hold_freed(void)
@@ -545,6 +595,9 @@ static const struct {
 } strange[] = {
 	{"handle", hold_handle},
 	{"user", hold_user_object},
+	{"exchanged", hold_exchanged},
+	{"kept", hold_kept},
+	{"ending", hold_ending},
 	{"freed", hold_freed},
 	{"device", hold_device_launch},
 	{"capture", hold_capture},
@@ -611,6 +664,7 @@ int main(int argc, char **argv)
 	victim_ready();
 	for (int i = 0; i < (argc > 1 ? 1 : ROUNDS); i++) {
 		victim_wait();
+		may_end = 1;
 		if (argc < 2 || strcmp(argv[1], "capture"))
 			take_turn();
 		victim_say("turn %u", turn);
