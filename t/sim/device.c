@@ -1,6 +1,7 @@
 /* Initialisation, devices, contexts. Each thread has a current context, as with the driver:
  * kept in thread-local storage, which is what the split process must get right. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shared/cuda/device_uuid.h"
 #include "t/sim/object.h"
 #include "t/sim/arrays.h"
 #include "t/sim/device.h"
@@ -22,13 +24,28 @@
 #define SHARES_BY_FILES                                                                        \
 	103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
+#define PCI_BUS 33 /* CU_DEVICE_ATTRIBUTE_PCI_BUS_ID */
+
 #define LIMITS   7
 #define DEVICES  4
 #define CONTEXTS 12
 
-/* At the same address in every process, as the driver's are in the lower half's window. */
+/* What it says that it is for. */
+#ifndef SIM_VERSION
+#define SIM_VERSION "13000"
+#endif
+
+/* Another build of the driver (t/split/rules.mk) has larger ones. */
+#ifndef CONTEXT_MORE
+#define CONTEXT_MORE 8
+#endif
+
+/* Primary ones first. Allocated, as the driver does it; one that has been destroyed stays where it is for as long
+ * as it may be on the stack of a thread. */
 static struct context {
 	struct object object;
+	unsigned index;
+	char more[CONTEXT_MORE];
 	int references; /* of the primary one; of others, 1 */
 	int was_made;   /* in this process: when it is gone it can still be pushed */
 	int on_stacks;  /* of threads; until it is on none, its place is not another's */
@@ -39,7 +56,7 @@ static struct context {
 	unsigned peers; /* a bit each */
 	uint64_t local,
 		local_size; /* where local variables of kernels lie: in the way of others */
-} contexts[CONTEXTS];       /* primary ones first */
+} *contexts[CONTEXTS];
 
 static int initialised_by; /* process id */
 static unsigned primary_flags[DEVICES];
@@ -51,6 +68,8 @@ static __thread int depth, capture_mode;
 
 SIM_EXPORT int cuInit(unsigned flags);
 SIM_EXPORT int cuDriverGetVersion(int *version);
+SIM_EXPORT int cuGetErrorString(int error, const char **text);
+SIM_EXPORT int cuGetErrorName(int error, const char **text);
 SIM_EXPORT int cuDeviceGetCount(int *count);
 SIM_EXPORT int cuDeviceGet(int *device, int ordinal);
 SIM_EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device);
@@ -114,13 +133,77 @@ int sim_ready(void)
 	return initialised_by == getpid() ? 0 : SIM_NOT_INITIALIZED;
 }
 
-static int visible = DEVICES; /* as the environment says when the driver is initialised */
+static struct {
+	int given; /* what follows is there */
+	int count, list[DEVICES];
+} visible; /* as the environment says when the driver is initialised */
 
-static int device_count(void)
+static int machine_devices(void)
 {
 	int count = atoi(sim_machine("devices", "1"));
 
-	return count < visible ? count : visible;
+	return count < DEVICES ? count : DEVICES;
+}
+
+static int device_count(void)
+{
+	int count = machine_devices(), n = 0;
+
+	if (!visible.given)
+		return count;
+	while (n < visible.count && visible.list[n] < count)
+		n++;
+	return n;
+}
+
+/* The device itself, of which there may be others in its place on another machine, or in another order:
+ * "order" of the machine file has a digit for each. */
+static int machine_device(int number)
+{
+	return sim_machine("order", "0123")[number] - '0';
+}
+
+static int device_itself(int device)
+{
+	return machine_device(visible.given ? visible.list[device] : device);
+}
+
+/* As real identifiers, they differ in the first bytes. */
+static void get_uuid(unsigned char uuid[16], int itself)
+{
+	memcpy(uuid, "simulated device", 16);
+	uuid[0] += itself;
+}
+
+/* One entry of CUDA_VISIBLE_DEVICES; -1: there is none such. */
+static int find_visible(const char *entry)
+{
+	unsigned char uuid[16];
+	char text[DEVICE_UUID_TEXT];
+
+	if (*entry >= '0' && *entry <= '9')
+		return atoi(entry) < machine_devices() ? atoi(entry) : -1;
+	for (int i = 0; i < machine_devices(); i++) {
+		get_uuid(uuid, machine_device(i));
+		device_uuid_text(uuid, text);
+		if (!strncmp(text, entry, strcspn(entry, ",")))
+			return i;
+	}
+	return -1;
+}
+
+/* What comes behind an entry that is wrong is not visible either. */
+static void read_visible(const char *entry)
+{
+	visible.given = entry != NULL;
+	for (visible.count = 0; entry && *entry && visible.count < DEVICES;) {
+		int number = find_visible(entry);
+
+		if (number < 0)
+			return;
+		visible.list[visible.count++] = number;
+		entry = strchr(entry, ',') ? strchr(entry, ',') + 1 : NULL;
+	}
 }
 
 /* 0, or what is wrong with it. */
@@ -131,23 +214,44 @@ int sim_check_device(int device)
 	return r ? r : device >= 0 && device < device_count() ? 0 : SIM_INVALID_DEVICE;
 }
 
+/* The place of a context that is to be made. */
+static struct context *context_in(unsigned index)
+{
+	for (unsigned i = 0; i < CONTEXTS; i++) {
+		struct context *c = contexts[i];
+
+		if (!c || c->references || c->on_stacks)
+			continue;
+		contexts[i] = NULL;
+		free(c);
+	}
+	if (!contexts[index])
+		contexts[index] = calloc(1, sizeof(*contexts[index]));
+	if (contexts[index])
+		contexts[index]->index = index;
+	return contexts[index];
+}
+
 static int is_primary(const struct context *c)
 {
-	return c < contexts + DEVICES;
+	return c->index < DEVICES;
 }
 
 int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
 {
+	int r;
+
 	SIM_ENTER();
-	memcpy(uuid, "simulated device", 16);
-	uuid[15] += device;
-	return sim_check_device(device);
+	r = sim_check_device(device);
+	if (!r)
+		get_uuid(uuid, device_itself(device));
+	return r;
 }
 
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
 	SIM_ENTER();
-	*bytes = SIM_TOTAL_MEMORY;
+	*bytes = strtoul(sim_machine("memory_mib", "8192"), NULL, 10) << 20;
 	return sim_check_device(device);
 }
 
@@ -160,7 +264,7 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 	if (r)
 		return r;
 	*flags = primary_flags[device];
-	*active = contexts[device].references;
+	*active = contexts[device] && contexts[device]->references;
 	return 0;
 }
 
@@ -168,11 +272,10 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
  * be pushed, tells its device, and is an error to all else. */
 static int known(void *context, const char *function)
 {
-	struct context *c = context;
-
-	return c >= contexts && c < contexts + CONTEXTS && c->was_made
-		       ? 1
-		       : object_get(OBJECT_CONTEXT, context, function) != NULL;
+	for (unsigned i = 0; i < CONTEXTS; i++)
+		if (contexts[i] && contexts[i] == context && contexts[i]->was_made)
+			return 1;
+	return object_get(OBJECT_CONTEXT, context, function) != NULL;
 }
 
 static void put_on_top(struct context *c)
@@ -273,8 +376,7 @@ int cuInit(unsigned flags)
 	if (!initialised_by && (reserve() || attach_segments()))
 		return SIM_OUT_OF_MEMORY;
 	if (!initialised_by)
-		if (!initialised_by && getenv("CUDA_VISIBLE_DEVICES"))
-			visible = (strlen(getenv("CUDA_VISIBLE_DEVICES")) + 1) / 2; /* 0,1,2 */
+		read_visible(getenv("CUDA_VISIBLE_DEVICES"));
 	initialised_by = getpid();
 	sim_shut_down_at_exit();
 	return 0;
@@ -283,7 +385,21 @@ int cuInit(unsigned flags)
 int cuDriverGetVersion(int *version)
 {
 	SIM_ENTER();
-	*version = atoi(sim_machine("version", "13000"));
+	*version = atoi(sim_machine("version", SIM_VERSION));
+	return 0;
+}
+
+int cuGetErrorString(int error, const char **text)
+{
+	SIM_ENTER();
+	*text = error ? "an error of the simulated driver" : "no error";
+	return 0;
+}
+
+int cuGetErrorName(int error, const char **text)
+{
+	SIM_ENTER();
+	*text = error ? "SIM_ERROR" : "SIM_OK";
 	return 0;
 }
 
@@ -343,31 +459,35 @@ static void end_context(struct context *c)
 	things_context_gone(c);
 	textures_context_gone(c);
 	arrays_context_gone(c);
-	for (struct context *other = contexts; other < contexts + CONTEXTS; other++)
-		other->peers &= ~(1u << (c - contexts));
+	for (unsigned i = 0; i < CONTEXTS; i++)
+		if (contexts[i])
+			contexts[i]->peers &= ~(1u << c->index);
 	heap_give(HEAP_VARIABLES, c->local, c->local_size);
 	object_forget(&c->object);
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
+	struct context *c;
+
 	SIM_ENTER();
 	if (sim_check_device(device))
 		return sim_check_device(device);
-	contexts[device].device = device;
-	if (!contexts[device].references++)
-		start_context(&contexts[device], primary_flags[device]);
-	*context = &contexts[device];
+	c = context_in(device);
+	c->device = device;
+	if (!c->references++)
+		start_context(c, primary_flags[device]);
+	*context = c;
 	return 0;
 }
 
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
 	SIM_ENTER();
-	if (sim_check_device(device) || !contexts[device].references)
+	if (sim_check_device(device) || !contexts[device] || !contexts[device]->references)
 		return SIM_INVALID_CONTEXT;
-	if (!--contexts[device].references)
-		end_context(&contexts[device]);
+	if (!--contexts[device]->references)
+		end_context(contexts[device]);
 	return 0;
 }
 
@@ -384,7 +504,8 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device)
 	SIM_ENTER();
 	if (sim_check_device(device))
 		return sim_check_device(device);
-	for (struct context *c = contexts + DEVICES; c < contexts + CONTEXTS; c++) {
+	for (unsigned i = DEVICES; i < CONTEXTS; i++) {
+		struct context *c = context_in(i);
 		int free = 0;
 
 		if (c->on_stacks || !__atomic_compare_exchange_n(&c->references, &free, 1, 0,
@@ -553,9 +674,20 @@ int cuCtxGetDevice_v2(int *device, void *context)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+	char key[32];
+	int r;
+
 	SIM_ENTER();
+	r = sim_check_device(device);
+	if (r)
+		return r;
+	snprintf(key, sizeof(key), "attribute%d", attribute);
 	*value = attribute == SHARES_BY_FILES;
-	return sim_check_device(device);
+	if (attribute == PCI_BUS)
+		*value = 0x10 + device_itself(device);
+	if (*sim_machine(key, ""))
+		*value = atoi(sim_machine(key, ""));
+	return 0;
 }
 
 int cuCtxGetId(void *context, uint64_t *number)
@@ -585,7 +717,7 @@ static int change_peer(void *peer, int enable, const char *function)
 
 	if (!c || !current)
 		return SIM_INVALID_CONTEXT;
-	bit = 1u << (c - contexts);
+	bit = 1u << c->index;
 	if (!(current->peers & bit) == !enable)
 		return enable ? SIM_PEER_ENABLED : SIM_PEER_NOT_ENABLED;
 	current->peers ^= bit;

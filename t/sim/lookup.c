@@ -190,6 +190,9 @@ static int hidden_times(int a, int b)
 
 static const void *const functions_table[] = {(void *)56, hidden_add, hidden_make_current,
 	hidden_times_asked, hidden_create, hidden_current, hidden_function};
+/* Of a driver that has one function more. */
+static const void *const longer_table[] = {(void *)64, hidden_add, hidden_make_current,
+	hidden_times_asked, hidden_create, hidden_current, hidden_function, hidden_add};
 static const void *const unknown_table[] = {(void *)16, hidden_times};
 static const void *const modules_table[] = {
 	(void *)64, NULL, NULL, NULL, NULL, NULL, NULL, each_function};
@@ -203,8 +206,11 @@ int cuGetExportTable(const void **table, const void *id)
 		pthread_key_create(&key, NULL);
 	pthread_setspecific(key, &key);
 	switch (*(const uint8_t *)id) {
-	case 0x6b:
-		*table = functions_table;
+	case 0x6b: /* which may be "gone" or "longer" in the machine file */
+		if (!strcmp(sim_machine("functions", ""), "gone"))
+			return SIM_NOT_FOUND;
+		*table = strcmp(sim_machine("functions", ""), "longer") ? functions_table
+									 : longer_table;
 		return 0;
 	case 0x6e:
 		*table = modules_table;

@@ -4,6 +4,8 @@ SPLIT_CFLAGS = -std=gnu11 $(WARN) -O1 -g -pthread -I$(O)/stubs/gen
 SIM := $(O)/t/sim/libcuda.so.1
 ECHO := $(O)/t/sim/echo/libcuda.so.1
 LARGE := $(O)/t/sim/large/libcuda.so.1
+OTHER := $(O)/t/sim/other/libcuda.so.1
+LACKING := $(O)/t/sim/lacking/libcuda.so.1
 # Signal handlers call it: what is thread-local must not be allocated at first use, as malloc may be under way.
 SIM_CFLAGS = $(SPLIT_CFLAGS) -fPIC -mfsgsbase -ftls-model=initial-exec
 SIM_LINK = -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs
@@ -28,6 +30,18 @@ $(O)/t/sim/padding.o: t/sim/padding.S
 $(LARGE): $(SIM_OBJ) $(O)/t/sim/padding.o
 	@mkdir -p $(@D)
 	$(CC) $(SIM_LINK) -o $@ $(O)/t/sim/padding.o $^ -pthread -ldl
+# Another build: what programs hold addresses of lies elsewhere, and contexts are larger.
+$(O)/t/sim/other/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -DCONTEXT_MORE=200 -DSIM_VERSION='"13010"' -MMD -MP -c -o $@ $<
+$(OTHER): $(O)/t/sim/padding.o $(O)/t/sim/other/device.o $(filter-out %/device.o,$(SIM_OBJ))
+	@mkdir -p $(@D)
+	$(CC) $(SIM_LINK) -o $@ $^ -pthread -ldl
+# And one that lacks a function.
+$(LACKING): $(O)/t/sim/padding.o $(O)/t/sim/other/device.o $(filter-out %/device.o,$(SIM_OBJ))
+	@mkdir -p $(@D)
+	echo '{ local: cuStreamQuery; };' >$@.map
+	$(CC) $(SIM_LINK) -Wl,--version-script=$@.map -o $@ $^ -pthread -ldl
 $(ECHO): $(O)/t/sim/echo.o $(O)/t/sim/enter.o
 	@mkdir -p $(@D)
 	$(CC) $(SIM_LINK) -o $@ $^ -pthread
@@ -110,7 +124,7 @@ ifdef QUICK
 SPLIT_PROGRAMS := $(filter $(NAMED:%=$(O)/t/split/%),$(SPLIT_PROGRAMS))
 endif
 
-check: $(SPLIT) $(ECHO) $(LARGE) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
+check: $(SPLIT) $(ECHO) $(LARGE) $(OTHER) $(LACKING) $(O)/t/sim/libnvidia-ml.so.1 $(SPLIT_PROGRAMS)
 
 # On a real GPU: skipped where there is none. RUNS=N sets how often costs are measured,
 # CUDART12=PATH names a libcudart.so.12 to be tested, too, CUDA_SAMPLES=DIR a checkout of NVIDIA's samples.
