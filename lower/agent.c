@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -38,6 +39,22 @@ int agent_fail_for(int why, const char *format, ...)
 	order_failed(why, format, ap);
 	va_end(ap);
 	return -1;
+}
+
+void agent_notice(const char *format, ...)
+{
+	char *text = table->order.notices;
+	size_t used = strlen(text), room = sizeof(table->order.notices) - used;
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(text + used, room, format, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n + 1 >= room)
+		text[used] = 0;
+	else
+		strcpy(text + used + n, "\n");
 }
 
 int agent_check_wanted(void)
@@ -99,6 +116,7 @@ static void *serve_orders(void *argument)
 		if (number == o->done)
 			continue;
 		o->failure[0] = 0;
+		o->notices[0] = 0;
 		o->result = LOWER_FAILED;
 		if (!orders_carry_out(o))
 			o->result = LOWER_OK;

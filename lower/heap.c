@@ -28,6 +28,7 @@
 #define PAGE    4096ul
 #define CLASSES (SMALL / STEP + (LARGE - SMALL) / PAGE)
 #define COMMIT  (64ul << 10)
+#define HEAP_KEPT 32 /* contexts, of which a restart makes this many at most */
 #define COLOUR  (5ul * 64) /* an odd number of lines of the cache */
 
 #define HUGE       (2ul << 20)
@@ -172,6 +173,12 @@ static int begin_region(struct class *c, unsigned class)
 	return 0;
 }
 
+static char *block_at(const struct class *c, unsigned class, size_t place)
+{
+	return place < c->front ? front_of(class) + place * c->size
+				: c->places + (place - c->front) * c->size;
+}
+
 /* Under the class's lock. */
 static void *take_block(struct class *c, unsigned class)
 {
@@ -189,14 +196,172 @@ static void *take_block(struct class *c, unsigned class)
 	place = c->lowest * 64ul + __builtin_ctzl(~map[c->lowest]);
 	if (place >= c->count)
 		return NULL;
-	block = place < c->front ? front_of(class) + place * c->size
-				 : c->places + (place - c->front) * c->size;
+	block = block_at(c, class, place);
 	if (place >= c->front &&
 		commit_region(c, (char *)map, block + c->size - (char *)map) < 0)
 		return NULL;
 	map[c->lowest] |= 1ul << place % 64;
 	return block;
 }
+
+/* Which place it is that begins @offset bytes behind the first one. */
+static uint64_t block_number(const struct class *c, uint64_t offset)
+{
+	return offset / STEP * c->inverse >> INVERSE;
+}
+
+/* Of a block that is ours. */
+static uint64_t place_of(const struct class *c, unsigned class, const void *block)
+{
+	return is_in_front(block)
+		       ? block_number(c, (const char *)block - front_of(class))
+		       : c->front + block_number(c, (const char *)block - c->places);
+}
+
+/* ---- blocks at places of the caller's ---- */
+
+static struct {
+	void *from, *to;
+} next_move;
+
+/* Places that are taken for a block that is still to come, */
+static struct kept_place {
+	char *block;
+	uint32_t places; /* and a block that is there: how many it takes. 0: it is to come */
+} kept_places[HEAP_KEPT];
+static uint32_t kept_count;
+
+static struct kept_place *find_kept(const void *block)
+{
+	for (uint32_t i = 0; i < kept_count; i++)
+		if (kept_places[i].block == block)
+			return &kept_places[i];
+	return NULL;
+}
+
+static void set_place(uint64_t *map, size_t place, int taken)
+{
+	if (taken)
+		map[place / 64] |= 1ul << place % 64;
+	else
+		map[place / 64] &= ~(1ul << place % 64);
+}
+
+/* 0: @block is the place of a block in its class. Under the class's lock. */
+static int begin_at(struct class *c, unsigned class, const char *block)
+{
+	uint64_t place;
+
+	if (!c->size && begin_region(c, class) < 0)
+		return -1;
+	if (!is_in_front(block) && block < c->places)
+		return -1;
+	place = place_of(c, class, block);
+	return place < c->count && (place < c->front) == is_in_front(block) &&
+			       block_at(c, class, place) == block
+		       ? 0
+		       : -1;
+}
+
+int heap_keep(void *block)
+{
+	unsigned class = class_number(block);
+	struct class *c = &classes[class];
+	int r = -1;
+
+	if (!is_ours(block) || class >= CLASSES || kept_count == HEAP_KEPT || !reserve_heap())
+		return -1;
+	raw_lock(&c->lock);
+	if (!begin_at(c, class, block)) {
+		uint64_t *map = (uint64_t *)region_of(class), place = place_of(c, class, block);
+
+		if (!(map[place / 64] >> place % 64 & 1)) {
+			set_place(map, place, 1);
+			kept_places[kept_count++] = (struct kept_place){block, 0};
+			r = 0;
+		}
+	}
+	raw_unlock(&c->lock);
+	return r;
+}
+
+void *heap_block(void *address)
+{
+	unsigned class = class_number(address);
+	struct class *c = &classes[class];
+
+	if (!is_ours(address) || class >= CLASSES || !c->size ||
+		(!is_in_front(address) && (char *)address < c->places))
+		return NULL;
+	return block_at(c, class, place_of(c, class, address));
+}
+
+/* Take the place that is kept, and as many of those behind it as @size takes. Under the class's
+ * lock. */
+static int claim_places(struct class *c, unsigned class, struct kept_place *k, size_t size)
+{
+	uint64_t *map = (uint64_t *)region_of(class), place = place_of(c, class, k->block);
+	size_t n = (size + c->size - 1) / c->size;
+
+	if (k->places || place + n > c->count || (place < c->front && place + n > c->front))
+		return -1;
+	for (size_t i = 1; i < n; i++)
+		if (map[(place + i) / 64] >> (place + i) % 64 & 1)
+			return -1;
+	if (place >= c->front &&
+		commit_region(c, (char *)map, k->block + n * c->size - (char *)map) < 0)
+		return -1;
+	for (size_t i = 1; i < n; i++)
+		set_place(map, place + i, 1);
+	k->places = n;
+	return 0;
+}
+
+/* @block, which has just been taken, or what is to be in its place. */
+static void *move_block(void *block, size_t size)
+{
+	struct kept_place *k = find_kept(next_move.to);
+	unsigned class = k ? class_number(k->block) : 0;
+	int r;
+
+	next_move.from = NULL;
+	if (!k)
+		return block;
+	raw_lock(&classes[class].lock);
+	r = claim_places(&classes[class], class, k, size);
+	raw_unlock(&classes[class].lock);
+	if (r < 0)
+		return block;
+	free(block);
+	return k->block;
+}
+
+void heap_move_next(void *from, void *to)
+{
+	next_move.to = to;
+	next_move.from = from;
+}
+
+/* How many places it takes, which are one but for blocks that were moved. Its place is kept for
+ * another when it is freed. */
+static size_t end_kept(const void *block)
+{
+	struct kept_place *k = kept_count ? find_kept(block) : NULL;
+	size_t n = k ? k->places : 0;
+
+	if (k)
+		k->places = 0;
+	return n;
+}
+
+static size_t room_of(const void *block)
+{
+	const struct kept_place *k = kept_count ? find_kept(block) : NULL;
+
+	return size_of(class_number(block)) * (k && k->places ? k->places : 1);
+}
+
+/* ---- */
 
 __thread int heap_aside;
 
@@ -211,13 +376,9 @@ void *malloc(size_t size)
 	raw_lock(&c->lock);
 	block = take_block(c, class);
 	raw_unlock(&c->lock);
-	return block ? block : __libc_malloc(size);
-}
-
-/* Which place it is that begins @offset bytes behind the first one. */
-static uint64_t block_number(const struct class *c, uint64_t offset)
-{
-	return offset / STEP * c->inverse >> INVERSE;
+	if (!block)
+		return __libc_malloc(size);
+	return block == next_move.from ? move_block(block, size) : block;
 }
 
 void free(void *block)
@@ -232,10 +393,12 @@ void free(void *block)
 	}
 	c = &classes[class];
 	map = (uint64_t *)region_of(class);
-	place = is_in_front(block) ? block_number(c, (char *)block - front_of(class))
-				   : c->front + block_number(c, (char *)block - c->places);
+	place = place_of(c, class, block);
 	raw_lock(&c->lock);
-	map[place / 64] &= ~(1ul << place % 64);
+	for (size_t n = end_kept(block); n > 1; n--)
+		set_place(map, place + n - 1, 0);
+	if (!kept_count || !find_kept(block))
+		map[place / 64] &= ~(1ul << place % 64);
 	if (place / 64 < c->lowest)
 		c->lowest = place / 64;
 	raw_unlock(&c->lock);
@@ -267,8 +430,8 @@ void *realloc(void *block, size_t size)
 		free(block);
 		return NULL;
 	}
-	old = size_of(class_number(block));
-	if (size <= LARGE && size_of(class_of(size)) == old)
+	old = room_of(block);
+	if (size <= LARGE && (size_of(class_of(size)) == old || (kept_count && find_kept(block) && size <= old)))
 		return block;
 	new = malloc(size);
 	if (!new)
@@ -285,7 +448,7 @@ size_t malloc_usable_size(void *block)
 	if (!block)
 		return 0;
 	if (is_ours(block))
-		return size_of(class_number(block));
+		return room_of(block);
 	if (!libcs)
 		libcs = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
 	return libcs ? libcs(block) : 0;

@@ -89,12 +89,15 @@ static uintptr_t place_for(const struct lower_library *library)
 		return places < PLACES ? LOWER_LIBRARIES + places++ * LOWER_LIBRARY_SIZE : 0;
 	if (place < PLACES && place >= places)
 		places = place + 1;
+	else if (place >= PLACES && !places)
+		places = 1; /* another build of the driver: what the program has of the first is there */
 	return library->start;
 }
 
 int library_load(struct lower_library *library)
 {
 	struct link_map *map;
+	int again = library->start != 0;
 	size_t i = 0;
 	void *handle;
 	int r;
@@ -142,6 +145,12 @@ int library_load(struct lower_library *library)
 
 		if (!target && openmpi_is(handle))
 			target = openmpi_unsupported(name);
+		if (!target && again && library->keeps_functions &&
+			library->targets[i] != library->missing) {
+			snprintf(table->failure, sizeof(table->failure),
+				"%s lacks %s, which the program may use", map->l_name, name);
+			return -ENOEXEC;
+		}
 		library->targets[i] = target ? target : library->missing;
 	}
 	remember_handle(handle);

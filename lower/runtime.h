@@ -77,6 +77,8 @@ int orders_await(int order_fd);
 int agent_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, for the reason @why (enum lower_result). */
 int agent_fail_for(int why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line for the user, if the order succeeds; what there is no room for is left out. */
+void agent_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* 0; or -1 when the order is not waited for any more: threads of the upper half may run again.
  */
 int agent_check_wanted(void);

@@ -16,7 +16,7 @@
 #define LOWER_WINDOW_TOP   0x48 /* address >> LOWER_WINDOW_SHIFT */
 
 /* Fixed places. Jumps reach +-2 GiB, so all code that is patched and all code that patches lead
- * to lies in the lowest 1.75 GiB. */
+ * to lies in the lowest 2 GiB. */
 #define LOWER_CORE        (LOWER_WINDOW + 0x00000000) /* code behind the patches (bringup) */
 #define LOWER_SHARED      (LOWER_WINDOW + 0x00800000) /* struct lower_table (shared/table.h) */
 #define LOWER_SHARED_SIZE 0x10000
@@ -30,6 +30,9 @@
 /* Places of their own in ld.so's part: each of the first libraries (lower/library.c). */
 #define LOWER_LIBRARIES    (LOWER_WINDOW + 0x40000000)
 #define LOWER_LIBRARY_SIZE 0x10000000
+/* And, up to where jumps reach no further, one for another build of the driver where the program
+ * holds addresses of the first. */
+#define LOWER_LIBRARY_SPARE (LOWER_WINDOW + 0x70000000)
 
 /* The rest is given out by an allocator in separate parts, so that the addresses the driver
  * gets do not depend on what threads do. */

@@ -19,7 +19,7 @@
 #include "shared/address_windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 13
+#define RECORDS_VERSION 14
 
 #define RECORDS_CHUNK (2ul << 20) /* bytes of the arena that are mapped together */
 
@@ -114,6 +114,9 @@ struct records {
 	uint32_t nvml_initialised; /* how often nvmlInit was called, less nvmlShutdown */
 	uint32_t nvml_flags;       /* of the first of those */
 	int32_t result;            /* of info.restart: 0, or -1 and why */
+	/* Before info.restart, by the supervisor: the GPU driver's library is another build than at
+	 * the checkpoint. */
+	uint32_t another_driver;
 	char failure[256];
 	struct mpi_state
 		*mpi; /* shared/mpi/mpi_state.h; NULL: none of its calls has been made */

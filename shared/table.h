@@ -76,6 +76,14 @@ struct lower_transfer {
 
 #define LOWER_DEVICES 16
 
+#define LOWER_NOTICES 4096
+
+/* What the user has allowed or chosen for a restart. */
+enum lower_gpu_choice {
+	LOWER_GPU_OTHER = 1,  /* another build of the driver, or another model of a device */
+	LOWER_GPU_MAPPED = 2, /* which device takes the place of which */
+};
+
 /*
  * What the supervisor has the lower half do while all threads of the upper half are stopped. It
  * fills this in from outside, `number` last, writes to `order_fd` (borrowed by pidfd_getfd(2)),
@@ -94,8 +102,10 @@ struct lower_order {
 	uint64_t
 		patience_ns; /* how long the devices may take to come to rest, or other ranks to come (LOWER_MESSAGES) */
 	uint64_t session; /* of LOWER_DRAIN: the checkpoint's own number */
+	uint32_t gpu_choice; /* of restarts: enum lower_gpu_choice, bits */
 	uint32_t count;
 	struct lower_transfer transfers[LOWER_TRANSFERS];
+	char notices[LOWER_NOTICES]; /* out, when it has succeeded: lines for the user */
 };
 
 /* A library of which the upper half has a stub. */
@@ -107,6 +117,9 @@ struct lower_library {
 	uintptr_t start, end; /* out: where the library lies */
 	int huge_code; /* to be put on huge pages: a copy for each process (lower/huge_code.c)
 			*/
+	/* After a restart it has to have each function that it had, as the program may hold the
+	 * address of its entry point. */
+	int keeps_functions;
 };
 
 /* A call that upper code is to make for a lower thread. */

@@ -25,6 +25,7 @@
 #include "supervisor/restore/restore.h"
 #include "supervisor/job/restart_barrier.h"
 #include "supervisor/run/loop.h"
+#include "supervisor/split/gpu_map.h"
 #include "supervisor/split/mpi_libraries.h"
 #include "supervisor/start/kernel_check.h"
 #include "supervisor/start/run_options.h"
@@ -35,9 +36,9 @@
 #define TOOL "trecr-restart"
 
 static struct settings {
-	bool detach, verify, rollback_files, namespace, force, forget_options, lazy;
+	bool detach, verify, rollback_files, namespace, force, forget_options, lazy, gpu_other;
 	enum freeze_clock freeze_clock;
-	const char *pidfile, *mpi;
+	const char *pidfile, *mpi, *gpu_map;
 } settings;
 
 #define FIELD(name) offsetof(struct settings, name)
@@ -84,6 +85,10 @@ static const struct opt rows[] = {
 		"the MPI library that ranks load: auto (the default:\n"
 		"the launcher's), same, mpich, openmpi, or a file",
 		mpi_library_option, FIELD(mpi)},
+	{0, "gpu-map", "OLD:NEW,...", "which GPU takes the place of which", gpu_map_option,
+		FIELD(gpu_map)},
+	{0, "gpu-other", NULL, "accept another GPU model, or build of its driver", opt_flag,
+		FIELD(gpu_other)},
 	{0, "forget-options", NULL, "do not use the options of its trecr-run", opt_flag,
 		FIELD(forget_options)},
 	{0},
@@ -232,6 +237,8 @@ static int bring_back(
 		.freeze_clock = settings.freeze_clock,
 		.lazy = settings.lazy,
 		.mpi = settings.mpi,
+		.gpu_other = settings.gpu_other,
+		.gpu_map = settings.gpu_map,
 		.threads = s->options.threads,
 		.verbose = s->options.verbose,
 		.notice = print_notice,

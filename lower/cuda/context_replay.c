@@ -6,6 +6,7 @@
 
 #include "lower/cuda/call_replay.h"
 #include "lower/cuda/cuda.h"
+#include "lower/heap.h"
 
 #include "cuda.index.h"
 
@@ -50,7 +51,9 @@ static int verify_context(const struct object *o, const void *real)
 {
 	return real == o->real
 		       ? 0
-		       : agent_fail("a context is at %p here, but was at %p", real, o->real);
+		       : agent_fail("a context is at %p here, but was at %p%s", real, o->real,
+				 CUDA_STATE->driver_changed ? ", as the driver is another build"
+							    : "");
 }
 
 static int retain_primary(const struct object *o, void **context)
@@ -125,6 +128,53 @@ static int make_in_place(const struct object *o, struct place_takers *f)
 	}
 }
 
+/* ---- another build of the driver ---- */
+
+#define ATTEMPTS 4
+
+/* The handle is the address of what the driver has allocated for the context. */
+static int is_block(void *context)
+{
+	return heap_block(context) == context;
+}
+
+int context_keep_places(const struct cuda_state *s)
+{
+	for (const struct object *o = s->objects; o && s->driver_changed; o = o->next)
+		if (o->kind == CUDA_CONTEXT && heap_keep(o->real))
+			return agent_fail("another build of the GPU driver cannot place a context "
+					  "at %p",
+				o->real);
+	return 0;
+}
+
+static int end_context(const struct object *o, int primary, void *context)
+{
+	int r = primary ? release_primary(o) : CUDA(cuCtxDestroy_v2, (void *))(context);
+
+	return r > 0 ? cuda_failed("cuCtxDestroy", r) : r;
+}
+
+/* Its contexts may be of another size, and of themselves would lie elsewhere. The driver allocates one
+ * again where it has allocated it and freed it; that block is put where the context was. */
+static int make_moved(const struct object *o)
+{
+	int primary = o->made->index == INDEX_cuDevicePrimaryCtxRetain, r = 0;
+	void *context = NULL;
+
+	for (int i = 0; i < ATTEMPTS && !r; i++) {
+		r = primary ? retain_primary(o, &context) : create_context(o, &context);
+		if (r || context == o->real || !is_block(context) || i + 1 == ATTEMPTS)
+			break;
+		r = end_context(o, primary, context);
+		heap_move_next(context, o->real);
+	}
+	heap_move_next(NULL, NULL);
+	return r ? r : verify_context(o, context);
+}
+
+/* ---- */
+
 void context_end_takers(struct place_takers *f)
 {
 	while (f->count) {
@@ -141,7 +191,7 @@ void context_end_takers(struct place_takers *f)
 int context_make(const struct object *o)
 {
 	struct place_takers f = {0};
-	int r = make_in_place(o, &f);
+	int r = CUDA_STATE->driver_changed ? make_moved(o) : make_in_place(o, &f);
 
 	context_end_takers(&f);
 	return r;
@@ -186,10 +236,32 @@ static int take_primary(struct place_takers *f, unsigned device, const void *gon
 	return context == gone;
 }
 
-int context_take_gone(const struct cuda_state *s, struct place_takers *f, const void *gone)
+/* As make_moved() does it. */
+static int take_gone_moved(struct place_takers *f, void *gone)
+{
+	void *context;
+
+	if (f->count == PLACE_TAKERS)
+		return 0;
+	if (take_place(f, 0))
+		return -1;
+	context = f->list[f->count - 1].context;
+	if (context == gone || !is_block(context) || heap_keep(gone))
+		return 0;
+	CUDA(cuCtxDestroy_v2, (void *))(f->list[--f->count].context);
+	heap_move_next(context, gone);
+	if (take_place(f, 0))
+		return -1;
+	heap_move_next(NULL, NULL);
+	return 0;
+}
+
+int context_take_gone(const struct cuda_state *s, struct place_takers *f, void *gone)
 {
 	int r = is_there(s, f, gone);
 
+	if (s->driver_changed)
+		return r ? 0 : take_gone_moved(f, gone);
 	for (unsigned i = 0; i < s->device_count && !r && f->count < PLACE_TAKERS; i++)
 		if (!has_primary(s, i))
 			r = take_primary(f, i, gone);

@@ -76,7 +76,7 @@ static int compare_sequence(const void *a, const void *b)
 
 typedef int storage_put(void *context, void *key, void *value, void *destructor);
 
-/* The table's own words lead to the upper half by now. */
+/* The table's own words lead to the upper half by now, unless the program has got it from another build. */
 static storage_put *storage_function(const struct cuda_state *s)
 {
 	void **functions = NULL;
@@ -87,7 +87,7 @@ static storage_put *storage_function(const struct cuda_state *s)
 	for (const struct cuda_patch *p = s->patches; p; p = p->next)
 		if (p->word == functions)
 			return (storage_put *)p->before;
-	return NULL;
+	return functions ? (storage_put *)functions[0] : NULL;
 }
 
 static int put_storage(const struct cuda_state *s, struct object *o)

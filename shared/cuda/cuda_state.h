@@ -144,7 +144,28 @@ struct cuda_global {
 struct cuda_patch {
 	struct cuda_patch *next;
 	void **word;
-	void *before, *after;
+	void *before, *after; /* the same in a table that is handed out as it is */
+	/* Words of the stub that lead to @before, and to another driver's function after a
+	 * restart; the second may hold something else, or be NULL. */
+	void **leads[2];
+};
+
+/* A table that the program has got. With another build of the driver it is made again from this, in
+ * pages of its own, as the program holds its address. */
+struct cuda_table {
+	struct cuda_table *next;
+	uint8_t id[16];
+	void **words;
+	uint32_t count;
+	uint32_t moved; /* it lies in such pages, and not in the driver */
+	void *driver[]; /* as the driver had it: @count words */
+};
+
+/* A text that the driver has for an error, as the program may keep its address. */
+struct cuda_text {
+	struct cuda_text *next;
+	int64_t error;
+	char text[];
 };
 
 /* A function without a name that has been called, of which nobody knows what it leaves in the
@@ -190,13 +211,15 @@ struct allocation {
 	struct allocation *next, *previous;
 };
 
+#define CUDA_PROPERTIES 32
+
 struct cuda_device {
 	uint8_t uuid[16];
 	char name[96];
 	uint64_t memory;
-	int32_t major, minor;
 	uint32_t primary_flags,
 		primary_flags_set; /* of the primary context; and whether they were */
+	int32_t properties[CUDA_PROPERTIES]; /* device_properties.h */
 };
 
 /* The driver numbers contexts, and streams, in each process anew. The program sees the driver's
@@ -234,6 +257,9 @@ struct cuda_state {
 	struct cuda_thread *threads;
 	uint64_t thread_count, thread_room;
 	struct cuda_patch *patches;
+	struct cuda_table *tables;
+	struct cuda_text *texts;
+	uint64_t driver_changed; /* contexts may have been placed by another build of it */
 	uint8_t storage_table[16]; /* by what name the driver's table of storage functions goes
 				    */
 	struct cuda_numbers numbers[NUMBERS_KINDS];

@@ -58,6 +58,12 @@ void *crossing_function(void *real)
 	return thunk_for(real, crossing_function_targets, FUNCTIONS, crossing_function_thunks);
 }
 
+void **crossing_function_word(void *thunk)
+{
+	return &crossing_function_targets[((char *)thunk - crossing_function_thunks) /
+					  THUNK_SIZE];
+}
+
 /* ---- the helper thread ---- */
 
 static struct lower_callback *oldest_first(struct lower_callback *newest)

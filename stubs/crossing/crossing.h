@@ -32,8 +32,11 @@ struct crossing_library {
 	 * library, or when there is no lower half. */
 	int error;
 	int complained;
-	/* The program holds addresses in the library: it must come back where it was. */
+	/* The program holds addresses in the library: it must come back where it was; */
 	int fixed;
+	/* or, where it is another build, where nothing is that the program holds the address of: 0, there
+	 * is no such place. */
+	uintptr_t (*another_place)(const struct crossing_library *library);
 	/* After a restart, when the library is there again: upper code on a thread without
 	 * storage of its own, so nothing of the libc and nothing thread-local. May be NULL. 0,
 	 * or -1 with the reason in RECORDS->failure. */
@@ -93,6 +96,8 @@ void *crossing_callback_function(void *pointer);
 /* A function of @library that has no name (it came in a table), as the upper half may call it.
  * NULL when there is no more room. */
 void *crossing_function(void *real);
+/* The word that leads from there to what crossing_function() was given. */
+void **crossing_function_word(void *thunk);
 
 /* In a guarded body: this thread's CROSSING_WORDS words, at THREAD_WORDS of its record; 0 in a
  * new thread and in a child of fork. NULL when the body was entered while another call of the

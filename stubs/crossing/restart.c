@@ -60,6 +60,13 @@ static int open_again(struct crossing_library *l, struct lower_table *table)
 
 	if (is_launchers(l))
 		return open_launchers(l, table) < 0 ? -1 : 0;
+	if (l->another_place && RECORDS->another_driver) {
+		start = l->another_place(l);
+		if (!start)
+			return restart_failed(
+				"the program holds addresses of too many builds of the GPU driver", "");
+		l->lower.start = start;
+	}
 	if (process_request(table, LOWER_LIBRARY, &l->lower, NULL) < 0)
 		return restart_failed("cannot load the library: ", table->failure);
 	if (l->fixed && l->lower.start != start)

@@ -122,6 +122,7 @@ extern STUB_HIDDEN void *cuda_targets[];
 
 /* crossing_library.restarted: export_table.c */
 STUB_HIDDEN int export_tables_restarted(struct crossing_library *library);
+STUB_HIDDEN uintptr_t export_tables_avoid(const struct crossing_library *library);
 
 /* For entry points of class unsupported: says so and gives the result. */
 STUB_HIDDEN int cuda_refused(unsigned index);
@@ -165,6 +166,8 @@ int body_cuStreamGetId(void *stream, uint64_t *id);
 int body_cuStreamGetId_ptsz(void *stream, uint64_t *id);
 int body_cuCtxGetId(void *context, uint64_t *id);
 int body_cuFuncGetName(const char **name, void *function);
+int body_cuGetErrorString(int error, const char **text);
+int body_cuGetErrorName(int error, const char **text);
 int body_cuKernelGetName(const char **name, void *kernel);
 int body_cuDevSmResourceSplitByCount(void *result, unsigned *groups, const void *input,
 	void *remaining, unsigned flags, unsigned least);
@@ -287,6 +290,8 @@ REAL(cuStreamGetId);
 REAL(cuStreamGetId_ptsz);
 REAL(cuCtxGetId);
 REAL(cuFuncGetName);
+REAL(cuGetErrorString);
+REAL(cuGetErrorName);
 REAL(cuKernelGetName);
 REAL(cuDevSmResourceSplitByCount);
 REAL(cuStreamCopyAttributes);

@@ -2,7 +2,8 @@
  * cuGetExportTable: tables of functions without names, which runtime libraries fetch once and
  * keep. They are handed out at their real addresses, with the functions in them exchanged in
  * place for functions that cross, and exchange handles on the way. The first word of a table is its
- * size in bytes, but for one.
+ * size in bytes, but for one. What has been handed out is recorded: after a restart with another
+ * build of the driver it is there again, in pages of its own (lower/cuda/export_tables.c).
  *
  * A library that is refused a table may call through a null pointer without looking (cuBLASLt
  * 13 does), so a table that nobody here knows is handed out like the others. What its functions
@@ -75,8 +76,24 @@ static const struct table *find_table(const unsigned char *id)
 	return NULL;
 }
 
-/* For export_tables_restarted(). */
-static int remember_word(void **word, void *ours)
+/* The words of ours that lead to the driver's @function, by what takes its place, @ours. */
+static void find_leads(void **leads[2], const void *function, void *ours)
+{
+	size_t i = 0;
+
+	while (i < EXPORT_ENTRIES && functions[i].function && functions[i].function != function)
+		i++;
+	leads[0] = crossing_function_word(ours);
+	leads[1] = NULL;
+	if (*leads[0] == function)
+		return;
+	leads[0] = &functions[i].function;
+	leads[1] = &cuda_export_entry_targets[i];
+}
+
+/* For a restart. @crossing: what the program calls, of crossing_function(); NULL: the function
+ * itself. */
+static int remember_word(void **word, void *ours, void *crossing)
 {
 	struct cuda_patch *p = block_new(sizeof(*p));
 	uint64_t mask;
@@ -84,6 +101,8 @@ static int remember_word(void **word, void *ours)
 	if (!p)
 		return -1;
 	*p = (struct cuda_patch){.word = word, .before = *word, .after = ours};
+	if (crossing)
+		find_leads(p->leads, *word, crossing);
 	mask = state_lock();
 	p->next = CUDA_STATE->patches;
 	CUDA_STATE->patches = p;
@@ -99,13 +118,26 @@ static int make_writable(uintptr_t start, uintptr_t end)
 											 : 0;
 }
 
+static int is_moved(void *const *word)
+{
+	const struct cuda_table *t = CUDA_STATE->tables;
+
+	while (t && !(word >= t->words && word < t->words + t->count))
+		t = t->next;
+	return t && t->moved;
+}
+
 /* The library lies where it lay: its tables get the functions that they had. */
 STUB_HIDDEN int export_tables_restarted(struct crossing_library *library)
 {
 	static const char reason[] = "the driver is of another build";
 
 	query_cache_invalidate();
+	if (RECORDS->another_driver)
+		return 0; /* lower/cuda/export_tables.c does the rest */
 	for (const struct cuda_patch *p = CUDA_STATE->patches; p; p = p->next) {
+		if (p->before == p->after || is_moved(p->word))
+			continue;
 		if (*p->word != p->before ||
 			make_writable((uintptr_t)p->word, (uintptr_t)(p->word + 1)) < 0) {
 			raw_copy(RECORDS->failure, reason, sizeof(reason));
@@ -174,37 +206,106 @@ static int has_slot(uint64_t slots, size_t slot)
 	return slot < 64 && slots >> slot & 1;
 }
 
-/* What takes the place of @function; NULL: no memory. */
-static void *entry_for(
+/* What crosses to @function; NULL: no memory. */
+static void *crossing_for(
 	const struct table *t, void *function, const unsigned char id[16], size_t slot)
 {
-	void *ours;
-
-	if (!has_slot(t->stood_in, slot))
-		return crossing_function(
-			translating_entry(function, id, slot, has_slot(t->known, slot)));
-	ours = crossing_function(function);
-	return ours ? t->stand_in(slot, ours) : NULL;
+	if (has_slot(t->stood_in, slot))
+		return crossing_function(function);
+	return crossing_function(
+		translating_entry(function, id, slot, has_slot(t->known, slot)));
 }
 
-/* Exchanging twice changes nothing: what is ours does not lie in the driver. */
-static int exchange_slots(const struct table *t, void **words, const unsigned char id[16])
+static size_t words_of(const struct table *t, void *const *words)
 {
 	size_t count = t->words ? t->words : (uintptr_t)words[0] / sizeof(void *);
 
-	if (!count || count > MAX_BYTES / sizeof(void *) ||
-		(!t->words && (uintptr_t)words[0] % sizeof(void *)) ||
-		make_writable((uintptr_t)words, (uintptr_t)(words + count)) < 0)
-		return -1;
-	for (size_t i = t->words ? 0 : 1; i < count; i++) {
-		void *ours;
+	return count > MAX_BYTES / sizeof(void *) ||
+			       (!t->words && (uintptr_t)words[0] % sizeof(void *))
+		       ? 0
+		       : count;
+}
 
-		if (!crossing_within(&cuda_library, words[i]))
-			continue;
-		ours = entry_for(t, words[i], id, i);
-		if (!ours || remember_word(&words[i], ours) < 0)
+static struct cuda_table *find_handed_out(void *const *words)
+{
+	struct cuda_table *t = CUDA_STATE->tables;
+
+	while (t && t->words != words)
+		t = t->next;
+	return t;
+}
+
+static struct cuda_table *copy_table(void **words, size_t count, const unsigned char id[16])
+{
+	struct cuda_table *t = block_new(sizeof(*t) + count * sizeof(*words));
+
+	if (!t)
+		return NULL;
+	raw_copy(t->id, id, sizeof(t->id));
+	t->words = words;
+	t->count = count;
+	raw_copy(t->driver, words, count * sizeof(*words));
+	return t;
+}
+
+static void remember_table(struct cuda_table *t)
+{
+	uint64_t mask = state_lock();
+
+	t->next = CUDA_STATE->tables;
+	CUDA_STATE->tables = t;
+	state_unlock(mask);
+}
+
+static int exchange_slot(const struct table *t, void **word, const unsigned char id[16], size_t slot)
+{
+	void *crossing = t->untouched ? NULL : crossing_for(t, *word, id, slot);
+	void *ours = crossing && has_slot(t->stood_in, slot) ? t->stand_in(slot, crossing)
+							     : crossing;
+
+	if (t->untouched)
+		return remember_word(word, *word, NULL);
+	if (!ours || remember_word(word, ours, crossing) < 0)
+		return -1;
+	*word = ours;
+	return 0;
+}
+
+static int exchange_slots(const struct table *t, void **words, const unsigned char id[16])
+{
+	size_t count = words_of(t, words);
+	struct cuda_table *copy;
+
+	if (find_handed_out(words))
+		return 0;
+	copy = count ? copy_table(words, count, id) : NULL;
+	if (!copy ||
+		(!t->untouched &&
+			make_writable((uintptr_t)words, (uintptr_t)(words + count)) < 0))
+		return -1;
+	for (size_t i = t->words ? 0 : 1; i < count; i++)
+		if (crossing_within(&cuda_library, words[i]) &&
+			exchange_slot(t, &words[i], id, i) < 0)
 			return -1;
-		words[i] = ours;
+	remember_table(copy);
+	return 0;
+}
+
+/* Where another build of the driver does not lie in the way of tables that the program has. It takes no
+ * more than half of a library's place. */
+STUB_HIDDEN uintptr_t export_tables_avoid(const struct crossing_library *library)
+{
+	const uintptr_t places[] = {library->lower.start, LOWER_LIBRARY_SPARE,
+		LOWER_LIBRARY_SPARE + LOWER_LIBRARY_SIZE / 2, LOWER_LIBRARIES,
+		LOWER_LIBRARIES + LOWER_LIBRARY_SIZE / 2};
+
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct cuda_table *t = CUDA_STATE->tables;
+
+		while (t && (uintptr_t)t->words - places[i] >= LOWER_LIBRARY_SIZE / 2)
+			t = t->next;
+		if (!t)
+			return places[i];
 	}
 	return 0;
 }
@@ -255,7 +356,7 @@ int body_cuGetExportTable(const void **out, const unsigned char id[16])
 		t = &unknown;
 	if (t->stand_in == storage_stand_in)
 		raw_copy(CUDA_STATE->storage_table, id, sizeof(CUDA_STATE->storage_table));
-	if (t->untouched || !exchange_slots(t, (void **)*out, id))
+	if (!exchange_slots(t, (void **)*out, id))
 		return 0;
 	report_table(id);
 	*out = NULL;

@@ -24,7 +24,8 @@ static int cuda_flushes(unsigned index)
 STUB_LIBRARY(cuda, "libcuda.so.1", CALL_COUNT, CUDA_ERROR_NOT_INITIALIZED,
 	CUDA_ERROR_NOT_SUPPORTED,
 	/* Tables of functions are handed out at their real addresses. */
-	.lower.huge_code = 1, .fixed = 1, .restarted = export_tables_restarted,
+	.lower.huge_code = 1, .lower.keeps_functions = 1, .fixed = 1,
+	.another_place = export_tables_avoid, .restarted = export_tables_restarted,
 	.flushes = cuda_flushes);
 
 int cuda_refused(unsigned index)

@@ -1,5 +1,5 @@
 /*
- * Numbers of contexts and streams, names of functions and kernels: what the driver gives out is
+ * Numbers of contexts and streams, names of functions, kernels and errors: what the driver gives out is
  * of this process, or lies in its memory. The program still sees the first it was told.
  */
 #include <string.h>
@@ -124,4 +124,53 @@ int body_cuFuncGetName(const char **name, void *function)
 int body_cuKernelGetName(const char **name, void *kernel)
 {
 	return name_of(name, kernel, real_cuKernelGetName);
+}
+
+/* ---- texts of errors ---- */
+
+static const char *find_text(int error, const char *text)
+{
+	uint64_t mask = state_lock();
+	const struct cuda_text *t = CUDA_STATE->texts;
+
+	while (t && (t->error != error || strcmp(t->text, text)))
+		t = t->next;
+	state_unlock(mask);
+	return t ? t->text : NULL;
+}
+
+/* A copy in the arena, one for all who ask; @text itself if there is no memory for it. */
+static const char *keep_text(int error, const char *text)
+{
+	const char *kept = find_text(error, text);
+	uint64_t size = strlen(text) + 1, mask;
+	struct cuda_text *t = kept ? NULL : block_new(sizeof(*t) + size);
+
+	if (!t)
+		return kept ? kept : text;
+	t->error = error;
+	memcpy(t->text, text, size);
+	mask = state_lock();
+	t->next = CUDA_STATE->texts;
+	CUDA_STATE->texts = t;
+	state_unlock(mask);
+	return t->text;
+}
+
+int body_cuGetErrorString(int error, const char **text)
+{
+	int r = real_cuGetErrorString(error, text);
+
+	if (!r && text && *text)
+		*text = keep_text(error, *text);
+	return r;
+}
+
+int body_cuGetErrorName(int error, const char **text)
+{
+	int r = real_cuGetErrorName(error, text);
+
+	if (!r && text && *text)
+		*text = keep_text(error, *text);
+	return r;
 }

@@ -1,4 +1,6 @@
 /* The head of the records (cuda_state.h): what this process has of the driver. */
+#include "shared/cuda/device_properties.h"
+#include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
 static int describe_device(struct cuda_device *d, int ordinal)
@@ -14,6 +16,12 @@ static int describe_device(struct cuda_device *d, int ordinal)
 	if (!r)
 		r = real_cuDeviceTotalMem_v2(&memory, device);
 	d->memory = memory;
+	for (unsigned i = 0; i < DEVICE_PROPERTIES && !r; i++) {
+		r = real_cuDeviceGetAttribute(
+			&d->properties[i], device_properties[i].attribute, device);
+		if (r == CUDA_ERROR_INVALID_VALUE)
+			r = d->properties[i] = 0; /* a driver that does not know it */
+	}
 	return r;
 }
 

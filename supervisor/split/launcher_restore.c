@@ -111,14 +111,8 @@ static int map_records(struct process *p, struct err *e)
 		      : 0;
 }
 
-int launcher_give_variables(
-	struct process *p, const char *library, unsigned former, struct err *e)
+static int add_launchers(struct records_launcher *l, const char *library, unsigned former, struct err *e)
 {
-	cleanup_free struct records_launcher *l = xcalloc(1, sizeof(*l));
-
-	if (map_records(p, e))
-		return -1;
-	l->given = 1;
 	l->mpi = mpi_library_choose(library, former, l->names, sizeof(l->names));
 	for (char **v = environ; *v; v++) {
 		if (!variable_is_launchers(*v) && !variable_is_librarys(*v))
@@ -126,7 +120,19 @@ int launcher_give_variables(
 		if (add_variable(l, *v, e))
 			return -1;
 	}
-	if (add_no_reading(l, e))
+	return add_no_reading(l, e);
+}
+
+int launcher_give_variables(struct process *p, bool launcher, const char *library, unsigned former,
+	const char *other, struct err *e)
+{
+	cleanup_free struct records_launcher *l = xcalloc(1, sizeof(*l));
+
+	if (map_records(p, e))
+		return -1;
+	l->given = 1;
+	if ((launcher && add_launchers(l, library, former, e)) ||
+		(other && add_variable(l, other, e)))
 		return -1;
 	return tracee_write(p->mem_fd, RECORDS_LAUNCHER, l, sizeof(*l), e);
 }

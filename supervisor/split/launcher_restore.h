@@ -16,10 +16,11 @@ int launcher_connection(void);
 /* Whether the process, which is stopped, was started to have an MPI library in its lower half; and whether it has one already. */
 bool launcher_may_be_wanted(const struct process *p);
 bool launcher_is_wanted(const struct process *p);
-/* Before its lower half is started: the variables, and which MPI library it is to load, as
- * mpi_library_choose(@library, @former ...) says. The same where it has none yet, for when it comes to have one. */
-int launcher_give_variables(
-	struct process *p, const char *library, unsigned former, struct err *e);
+/* Before its lower half is started: variables for it. With @launcher the launcher's, and which MPI library it is to
+ * load, as mpi_library_choose(@library, @former ...) says; and @other, unless it is NULL. The same where it has none
+ * yet, for when it comes to have one. */
+int launcher_give_variables(struct process *p, bool launcher, const char *library, unsigned former,
+	const char *other, struct err *e);
 /* When it has been started, before MPI is initialised. */
 int launcher_give_connection(struct process *p, struct err *e);
 

@@ -29,6 +29,7 @@ struct lower_half {
 	uint64_t
 		patience_ns; /* for the next order: how long devices may take to come to rest */
 	uint64_t session;    /* for LOWER_DRAIN: the checkpoint's own number */
+	unsigned gpu_choice; /* for orders of a restart: enum lower_gpu_choice, bits */
 	bool restless;       /* the last one failed as they did not */
 	bool no_room;        /* it failed as others use the devices */
 	bool unable;         /* to hash device memory; of any order, for good */
@@ -79,6 +80,9 @@ int lower_comes_out(struct process *p, struct thread *t, struct err *e);
 int lower_order(struct process *p, enum lower_request request,
 	const struct lower_transfer *transfers, unsigned count, uint64_t deadline_ns,
 	struct err *e);
+
+/* Call @tell with each line that the last order, which has succeeded, has for the user. */
+void lower_notices(struct process *p, void (*tell)(void *arg, char *line), void *arg);
 
 /* Whether it still carries out an order, which nobody waits for any more. */
 bool lower_is_busy(pid_t pid);

@@ -284,9 +284,25 @@ int lower_order(struct process *p, enum lower_request request,
 			sizeof(p->lower->patience_ns), e) ||
 		write_table(p, TABLE(order.session), &p->lower->session,
 			sizeof(p->lower->session), e) ||
+		write_table(p, TABLE(order.gpu_choice), &p->lower->gpu_choice,
+			sizeof(p->lower->gpu_choice), e) ||
 		send_order(p, number, e))
 		return -1;
 	return await_done(p, request, number, deadline_ns, e) || finish_order(p, e) ? -1 : 0;
+}
+
+void lower_notices(struct process *p, void (*tell)(void *arg, char *line), void *arg)
+{
+	char text[LOWER_NOTICES], *rest = text, *line;
+
+	if (read_table(p, TABLE(order.notices), text, sizeof(text), NULL))
+		return;
+	text[sizeof(text) - 1] = 0;
+	while ((line = strsep(&rest, "\n"))) {
+		make_printable(line, strlen(line) + 1);
+		if (*line)
+			tell(arg, line);
+	}
 }
 
 int lower_agree(struct process *p, uint64_t deadline_ns, struct err *e)

@@ -8,9 +8,12 @@
 #include <time.h>
 
 #include "ckpt/store.h"
+#include "lib/notices.h"
+#include "supervisor/split/gpu_map.h"
 #include "supervisor/split/launcher_restore.h"
 #include "supervisor/split/lower_half.h"
 #include "supervisor/split/mpi_libraries.h"
+#include "supervisor/state/restore_options.h"
 #include "supervisor/target/module.h"
 #include "supervisor/target/remote_function.h"
 
@@ -36,6 +39,18 @@ static bool is_gpu_library(const char *path)
 
 	return !strncmp(file, "libcuda", strlen("libcuda")) ||
 	       !strncmp(file, "libnvidia", strlen("libnvidia"));
+}
+
+static bool is_driver(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, "libcuda.so", strlen("libcuda.so"));
+}
+
+static bool may_be_other(const struct new_process *np, const char *path)
+{
+	return np->o->gpu_other && is_gpu_library(path);
 }
 
 /* enum mpi_abi of the MPI library that was in the lower half; 0: there was none. */
@@ -80,21 +95,45 @@ int restore_lower_check(const struct new_process *np)
 		/* What another MPI library brings with it is another one's, too. */
 		if (another && !is_gpu_library(path))
 			continue;
-		if (module_check(&m[i], path, np->e))
-			return err_prefix(np->e,
-				"the program needs the GPU driver or MPI library that it "
-				"ran with, and its libraries, unchanged");
+		if (!module_check(&m[i], path, may_be_other(np, path) ? NULL : np->e) ||
+			may_be_other(np, path))
+			continue;
+		return err_prefix(np->e,
+			"the program needs the GPU driver or MPI library that it "
+			"ran with, and its libraries, unchanged%s",
+			is_gpu_library(path) ? " (--gpu-other allows another build of the driver)"
+					     : "");
 	}
 	return 0;
+}
+
+/* Whether the driver's library is not the one of the checkpoint: then it is loaded at another place
+ * (crossing_library.another_place). */
+static bool has_another_driver(const struct new_process *np)
+{
+	const struct image_module *m;
+	size_t count;
+
+	m = lower_files(np, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *path = image_string(np->img, m[i].path);
+
+		if (is_driver(path) && may_be_other(np, path) && module_check(&m[i], path, NULL))
+			return true;
+	}
+	return false;
 }
 
 static int start_lower_half(struct new_process *np)
 {
 	struct process *p = &np->process;
 	char failure[sizeof(RECORDS->failure)];
+	uint32_t another = has_another_driver(np);
 	int32_t result;
 
-	if (remote_function(p, &p->threads[0], p->lower->info.restart,
+	if (tracee_write(p->mem_fd, RECORDS_LIVE + offsetof(struct records, another_driver),
+		    &another, sizeof(another), np->e) ||
+		remote_function(p, &p->threads[0], p->lower->info.restart,
 		    clock_ns(CLOCK_MONOTONIC) + START_NS, np->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, result), &result,
 			sizeof(result), np->e) ||
@@ -113,16 +152,29 @@ bool restore_lower_wanted(const struct new_process *np)
 	return count;
 }
 
+static void tell_notice(void *arg, char *line)
+{
+	const struct new_process *np = arg;
+
+	if (np->o->notice)
+		notice_printf(np->o->notice, "process %d (%s): %s", np->process.vpid,
+			np->process.comm, line);
+}
+
 static int replay_calls(struct new_process *np, enum lower_request request)
 {
 	struct process *p = &np->process;
 	int failed;
 
+	p->lower->gpu_choice = (np->o->gpu_other ? LOWER_GPU_OTHER : 0) |
+			       (np->o->gpu_map ? LOWER_GPU_MAPPED : 0);
 	p->lower->look = np->look_at_others;
 	p->lower->look_arg = np->others;
 	failed = lower_order(p, request, NULL, 0, clock_ns(CLOCK_MONOTONIC) + REPLAY_NS, np->e);
 	np->no_room = failed && p->lower->no_room;
 	p->lower->look = NULL;
+	if (!failed)
+		lower_notices(p, tell_notice, np);
 	return failed;
 }
 
@@ -130,9 +182,14 @@ static int replay_calls(struct new_process *np, enum lower_request request)
 static int give_variables(struct new_process *np)
 {
 	struct process *p = &np->process;
+	cleanup_free char *devices = NULL;
+	bool launcher = launcher_is_wanted(p) || launcher_may_be_wanted(p);
 
-	return launcher_is_wanted(p) || launcher_may_be_wanted(p)
-		       ? launcher_give_variables(p, np->mpi, former_abi(np), np->e)
+	if (np->o->gpu_map && gpu_map_variable(p, np->o->gpu_map, &devices, np->e))
+		return -1;
+	return launcher || devices
+		       ? launcher_give_variables(
+				 p, launcher, np->mpi, former_abi(np), devices, np->e)
 		       : 0;
 }
 

@@ -46,6 +46,8 @@ struct restore_options {
 	const char *restart;
 	const char *
 		mpi; /* which MPI library lower halves load (mpi_library_option()); NULL: the launcher's */
+	bool gpu_other;      /* another build of the GPU driver, or another model, will do */
+	const char *gpu_map; /* which GPU is which (split/gpu_map.h); NULL: by their order */
 	/* Answers requests for so long that they have to wait, and why. */
 	void (*put_off)(struct supervisor *s, int ms, const char *why);
 };
