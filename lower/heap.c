@@ -21,15 +21,15 @@
 #include "shared/raw.h"
 #include "shared/address_windows.h"
 
-#define REGION  (16ul << 20)
-#define STEP    16ul
-#define SMALL   (64ul << 10) /* up to here in steps of 16 bytes, */
-#define LARGE   (8ul << 20)  /* and up to here of pages */
-#define PAGE    4096ul
-#define CLASSES (SMALL / STEP + (LARGE - SMALL) / PAGE)
-#define COMMIT  (64ul << 10)
-#define HEAP_KEPT 32 /* contexts, of which a restart makes this many at most */
-#define COLOUR  (5ul * 64) /* an odd number of lines of the cache */
+#define REGION    (16ul << 20)
+#define STEP      16ul
+#define SMALL     (64ul << 10) /* up to here in steps of 16 bytes, */
+#define LARGE     (8ul << 20)  /* and up to here of pages */
+#define PAGE      4096ul
+#define CLASSES   (SMALL / STEP + (LARGE - SMALL) / PAGE)
+#define COMMIT    (64ul << 10)
+#define HEAP_KEPT 32         /* contexts, of which a restart makes this many at most */
+#define COLOUR    (5ul * 64) /* an odd number of lines of the cache */
 
 #define HUGE       (2ul << 20)
 #define FRONT      (LOWER_HEAP + CLASSES * REGION)
@@ -213,9 +213,8 @@ static uint64_t block_number(const struct class *c, uint64_t offset)
 /* Of a block that is ours. */
 static uint64_t place_of(const struct class *c, unsigned class, const void *block)
 {
-	return is_in_front(block)
-		       ? block_number(c, (const char *)block - front_of(class))
-		       : c->front + block_number(c, (const char *)block - c->places);
+	return is_in_front(block) ? block_number(c, (const char *)block - front_of(class))
+				  : c->front + block_number(c, (const char *)block - c->places);
 }
 
 /* ---- blocks at places of the caller's ---- */
@@ -431,7 +430,8 @@ void *realloc(void *block, size_t size)
 		return NULL;
 	}
 	old = room_of(block);
-	if (size <= LARGE && (size_of(class_of(size)) == old || (kept_count && find_kept(block) && size <= old)))
+	if (size <= LARGE && (size_of(class_of(size)) == old ||
+				     (kept_count && find_kept(block) && size <= old)))
 		return block;
 	new = malloc(size);
 	if (!new)

@@ -90,7 +90,8 @@ static uintptr_t place_for(const struct lower_library *library)
 	if (place < PLACES && place >= places)
 		places = place + 1;
 	else if (place >= PLACES && !places)
-		places = 1; /* another build of the driver: what the program has of the first is there */
+		places =
+			1; /* another build of the driver: what the program has of the first is there */
 	return library->start;
 }
 

@@ -101,7 +101,7 @@ struct lower_order {
 	char failure[256];
 	uint64_t
 		patience_ns; /* how long the devices may take to come to rest, or other ranks to come (LOWER_MESSAGES) */
-	uint64_t session; /* of LOWER_DRAIN: the checkpoint's own number */
+	uint64_t session;    /* of LOWER_DRAIN: the checkpoint's own number */
 	uint32_t gpu_choice; /* of restarts: enum lower_gpu_choice, bits */
 	uint32_t count;
 	struct lower_transfer transfers[LOWER_TRANSFERS];

@@ -142,8 +142,9 @@ int context_keep_places(const struct cuda_state *s)
 {
 	for (const struct object *o = s->objects; o && s->driver_changed; o = o->next)
 		if (o->kind == CUDA_CONTEXT && heap_keep(o->real))
-			return agent_fail("another build of the GPU driver cannot place a context "
-					  "at %p",
+			return agent_fail(
+				"another build of the GPU driver cannot place a context "
+				"at %p",
 				o->real);
 	return 0;
 }

@@ -28,9 +28,10 @@ static int replay_nvml_devices(void)
 static int replay_nvml(void)
 {
 	if (RECORDS->nvml_initialised && RECORDS->another_driver)
-		return agent_fail("the program has initialised NVML, whose handles of GPUs another "
-				  "build of the driver does not give again: restart it with the "
-				  "driver that it had");
+		return agent_fail(
+			"the program has initialised NVML, whose handles of GPUs another "
+			"build of the driver does not give again: restart it with the "
+			"driver that it had");
 	for (unsigned i = 0; i < RECORDS->nvml_initialised; i++) {
 		int r = RECORDS->nvml_flags
 				? CUDA(nvmlInitWithFlags, (unsigned))(RECORDS->nvml_flags)
@@ -73,9 +74,9 @@ int cuda_replay(int trial)
 	r = CUDA(cuInit, (unsigned))(0);
 	if (r)
 		return cuda_failed("cuInit", r);
-	if (device_check_all(s) || export_tables_replay() || cuda_replay_contexts(s) || placement_fill() ||
-		cuda_replay_objects(s) || cuda_reserve_again(s) || placement_end() ||
-		replay_memory(s, trial))
+	if (device_check_all(s) || export_tables_replay() || cuda_replay_contexts(s) ||
+		placement_fill() || cuda_replay_objects(s) || cuda_reserve_again(s) ||
+		placement_end() || replay_memory(s, trial))
 		return -1;
 	return trial ? 0 : cuda_share_again(s);
 }

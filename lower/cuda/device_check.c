@@ -32,8 +32,9 @@ int device_check_driver(const struct cuda_state *s)
 		return cuda_failed("cuDriverGetVersion", r);
 	may_follow = version / 1000 == s->driver_version / 1000 && version > s->driver_version;
 	if (version != s->driver_version && !(may_follow && may_be_other()))
-		return agent_fail("the driver here is for CUDA %d.%d, the program ran on one for "
-				  "CUDA %d.%d%s",
+		return agent_fail(
+			"the driver here is for CUDA %d.%d, the program ran on one for "
+			"CUDA %d.%d%s",
 			version / 1000, version % 1000 / 10, s->driver_version / 1000,
 			s->driver_version % 1000 / 10, may_follow ? " " OTHER_HINT : "");
 	if (version != s->driver_version || RECORDS->another_driver)
@@ -165,8 +166,9 @@ static int check_order(const struct cuda_state *s, const struct cuda_device *her
 	}
 	if (!moved)
 		return 0;
-	return agent_fail("the program's GPUs are here in another order: each is as it was with "
-			  "--gpu-map=%s",
+	return agent_fail(
+		"the program's GPUs are here in another order: each is as it was with "
+		"--gpu-map=%s",
 		map);
 }
 
@@ -234,8 +236,9 @@ static void tell_differences(
 			add(&d, "%d %s instead of %d", here->properties[i],
 				device_properties[i].name, was->properties[i]);
 	if (d.length)
-		agent_notice("GPU %u is not the one of the checkpoint: %s; the program may go by "
-			     "what it was told before",
+		agent_notice(
+			"GPU %u is not the one of the checkpoint: %s; the program may go by "
+			"what it was told before",
 			ordinal, d.text);
 }
 
@@ -249,8 +252,8 @@ static int check_count(const struct cuda_state *s)
 		return cuda_failed("cuDeviceGetCount", r);
 	if (count == (int)s->device_count)
 		return 0;
-	return agent_fail("the program had %u GPUs, here there are %d%s", s->device_count, count,
-		count > (int)s->device_count ? " (--gpu-map says which to use)" : "");
+	return agent_fail("the program had %u GPUs, here there are %d%s", s->device_count,
+		count, count > (int)s->device_count ? " (--gpu-map says which to use)" : "");
 }
 
 static void take_over(struct cuda_device *to, const struct cuda_device *here)

@@ -26,8 +26,9 @@ static int table_refused(const struct cuda_table *t, const char *what)
 
 	for (int i = 0; i < 16; i++)
 		sprintf(name + 2 * i, "%02x", t->id[i]);
-	return agent_fail("the program uses table %s of the GPU driver, which %s: restart it with "
-			  "the driver that it had",
+	return agent_fail(
+		"the program uses table %s of the GPU driver, which %s: restart it with "
+		"the driver that it had",
 		name, what);
 }
 
@@ -44,8 +45,9 @@ static int lead_to(const struct cuda_table *t, const struct cuda_patch *p, void 
 	if (p->leads[1] && *p->leads[1] == p->before)
 		*p->leads[1] = function;
 	if (p->leads[0] && *p->leads[0] != function)
-		return table_refused(t, "has functions in common here that were different ones, or "
-					"the other way round");
+		return table_refused(t,
+			"has functions in common here that were different ones, or "
+			"the other way round");
 	return 0;
 }
 
@@ -107,8 +109,9 @@ static int map_pages(const struct cuda_table *t)
 		if (mmap((void *)at, PAGE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
 			    0) != (void *)at)
-			return agent_fail("the pages at %#lx that the program has a table of the "
-					  "GPU driver in are taken: %s",
+			return agent_fail(
+				"the pages at %#lx that the program has a table of the "
+				"GPU driver in are taken: %s",
 				at, strerror(errno));
 	}
 	return 0;
@@ -127,7 +130,8 @@ static int fill_table(const struct cuda_table *t)
 
 int export_tables_replay(void)
 {
-	for (struct cuda_table *t = CUDA_STATE->tables; t && RECORDS->another_driver; t = t->next)
+	for (struct cuda_table *t = CUDA_STATE->tables; t && RECORDS->another_driver;
+		t = t->next)
 		if (renew_table(t))
 			return -1;
 	for (const struct cuda_table *t = CUDA_STATE->tables; t; t = t->next)

@@ -218,7 +218,7 @@ struct cuda_device {
 	char name[96];
 	uint64_t memory;
 	uint32_t primary_flags,
-		primary_flags_set; /* of the primary context; and whether they were */
+		primary_flags_set;           /* of the primary context; and whether they were */
 	int32_t properties[CUDA_PROPERTIES]; /* device_properties.h */
 };
 
@@ -259,7 +259,7 @@ struct cuda_state {
 	struct cuda_patch *patches;
 	struct cuda_table *tables;
 	struct cuda_text *texts;
-	uint64_t driver_changed; /* contexts may have been placed by another build of it */
+	uint64_t driver_changed;   /* contexts may have been placed by another build of it */
 	uint8_t storage_table[16]; /* by what name the driver's table of storage functions goes
 				    */
 	struct cuda_numbers numbers[NUMBERS_KINDS];

@@ -11,11 +11,17 @@ enum property_rule {
 	PROPERTY_CAPABILITY, /* compared together, major version first: not less */
 	PROPERTY_SAME,
 	PROPERTY_NOT_LESS,
-	PROPERTY_TOLD,       /* the user is told */
-	PROPERTY_PCI,        /* together: the user is told */
+	PROPERTY_TOLD, /* the user is told */
+	PROPERTY_PCI,  /* together: the user is told */
 };
 
-enum { PROPERTY_MAJOR, PROPERTY_MINOR, PROPERTY_PCI_DOMAIN, PROPERTY_PCI_BUS, PROPERTY_PCI_DEVICE };
+enum {
+	PROPERTY_MAJOR,
+	PROPERTY_MINOR,
+	PROPERTY_PCI_DOMAIN,
+	PROPERTY_PCI_BUS,
+	PROPERTY_PCI_DEVICE
+};
 
 /* By position in cuda_device.properties. Names complete "has ... of 48". */
 static const struct device_property {

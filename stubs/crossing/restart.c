@@ -63,8 +63,9 @@ static int open_again(struct crossing_library *l, struct lower_table *table)
 	if (l->another_place && RECORDS->another_driver) {
 		start = l->another_place(l);
 		if (!start)
-			return restart_failed(
-				"the program holds addresses of too many builds of the GPU driver", "");
+			return restart_failed("the program holds addresses of too many builds "
+					      "of the GPU driver",
+				"");
 		l->lower.start = start;
 	}
 	if (process_request(table, LOWER_LIBRARY, &l->lower, NULL) < 0)

@@ -257,7 +257,8 @@ static void remember_table(struct cuda_table *t)
 	state_unlock(mask);
 }
 
-static int exchange_slot(const struct table *t, void **word, const unsigned char id[16], size_t slot)
+static int exchange_slot(
+	const struct table *t, void **word, const unsigned char id[16], size_t slot)
 {
 	void *crossing = t->untouched ? NULL : crossing_for(t, *word, id, slot);
 	void *ours = crossing && has_slot(t->stood_in, slot) ? t->stand_in(slot, crossing)
@@ -279,9 +280,8 @@ static int exchange_slots(const struct table *t, void **words, const unsigned ch
 	if (find_handed_out(words))
 		return 0;
 	copy = count ? copy_table(words, count, id) : NULL;
-	if (!copy ||
-		(!t->untouched &&
-			make_writable((uintptr_t)words, (uintptr_t)(words + count)) < 0))
+	if (!copy || (!t->untouched &&
+			     make_writable((uintptr_t)words, (uintptr_t)(words + count)) < 0))
 		return -1;
 	for (size_t i = t->words ? 0 : 1; i < count; i++)
 		if (crossing_within(&cuda_library, words[i]) &&

@@ -12,7 +12,7 @@
 #include "shared/cuda/device_uuid.h"
 #include "supervisor/split/lower_half.h"
 
-#define VARIABLE  "CUDA_VISIBLE_DEVICES"
+#define VARIABLE   "CUDA_VISIBLE_DEVICES"
 #define MAX_DIGITS 3
 
 static bool is_number(const char *text, size_t length)
@@ -133,7 +133,8 @@ static int take_pair(struct gpu_map *m, const char *pair, size_t length, struct 
 	for (uint32_t k = 0; k < m->count; k++)
 		if ((int)k != i && m->names[k] && !strcmp(m->names[k], name))
 			return err_set(e, 0,
-				"--gpu-map gives GPU %s to two of the program's GPUs, %u and %d",
+				"--gpu-map gives GPU %s to two of the program's GPUs, %u and "
+				"%d",
 				name, k, i);
 	return 0;
 }
@@ -160,7 +161,8 @@ int gpu_map_variable(struct process *p, const char *map, char **variable, struct
 
 		if (!m->names[i])
 			return err_set(e, 0,
-				"--gpu-map does not say what GPU %u of the program is to be: the "
+				"--gpu-map does not say what GPU %u of the program is to be: "
+				"the "
 				"program has %u GPUs",
 				i, m->count);
 		longer = xasprintf("%s%s%s", *variable, i ? "," : "", m->names[i]);

@@ -111,7 +111,8 @@ static int map_records(struct process *p, struct err *e)
 		      : 0;
 }
 
-static int add_launchers(struct records_launcher *l, const char *library, unsigned former, struct err *e)
+static int add_launchers(
+	struct records_launcher *l, const char *library, unsigned former, struct err *e)
 {
 	l->mpi = mpi_library_choose(library, former, l->names, sizeof(l->names));
 	for (char **v = environ; *v; v++) {
@@ -123,8 +124,8 @@ static int add_launchers(struct records_launcher *l, const char *library, unsign
 	return add_no_reading(l, e);
 }
 
-int launcher_give_variables(struct process *p, bool launcher, const char *library, unsigned former,
-	const char *other, struct err *e)
+int launcher_give_variables(struct process *p, bool launcher, const char *library,
+	unsigned former, const char *other, struct err *e)
 {
 	cleanup_free struct records_launcher *l = xcalloc(1, sizeof(*l));
 

@@ -19,8 +19,8 @@ bool launcher_is_wanted(const struct process *p);
 /* Before its lower half is started: variables for it. With @launcher the launcher's, and which MPI library it is to
  * load, as mpi_library_choose(@library, @former ...) says; and @other, unless it is NULL. The same where it has none
  * yet, for when it comes to have one. */
-int launcher_give_variables(struct process *p, bool launcher, const char *library, unsigned former,
-	const char *other, struct err *e);
+int launcher_give_variables(struct process *p, bool launcher, const char *library,
+	unsigned former, const char *other, struct err *e);
 /* When it has been started, before MPI is initialised. */
 int launcher_give_connection(struct process *p, struct err *e);
 

@@ -101,8 +101,9 @@ int restore_lower_check(const struct new_process *np)
 		return err_prefix(np->e,
 			"the program needs the GPU driver or MPI library that it "
 			"ran with, and its libraries, unchanged%s",
-			is_gpu_library(path) ? " (--gpu-other allows another build of the driver)"
-					     : "");
+			is_gpu_library(path)
+				? " (--gpu-other allows another build of the driver)"
+				: "");
 	}
 	return 0;
 }
@@ -118,7 +119,8 @@ static bool has_another_driver(const struct new_process *np)
 	for (size_t i = 0; i < count; i++) {
 		const char *path = image_string(np->img, m[i].path);
 
-		if (is_driver(path) && may_be_other(np, path) && module_check(&m[i], path, NULL))
+		if (is_driver(path) && may_be_other(np, path) &&
+			module_check(&m[i], path, NULL))
 			return true;
 	}
 	return false;
@@ -134,7 +136,7 @@ static int start_lower_half(struct new_process *np)
 	if (tracee_write(p->mem_fd, RECORDS_LIVE + offsetof(struct records, another_driver),
 		    &another, sizeof(another), np->e) ||
 		remote_function(p, &p->threads[0], p->lower->info.restart,
-		    clock_ns(CLOCK_MONOTONIC) + START_NS, np->e) ||
+			clock_ns(CLOCK_MONOTONIC) + START_NS, np->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, result), &result,
 			sizeof(result), np->e) ||
 		tracee_read(p->mem_fd, RECORDS_LIVE + offsetof(struct records, failure),
@@ -187,10 +189,9 @@ static int give_variables(struct new_process *np)
 
 	if (np->o->gpu_map && gpu_map_variable(p, np->o->gpu_map, &devices, np->e))
 		return -1;
-	return launcher || devices
-		       ? launcher_give_variables(
-				 p, launcher, np->mpi, former_abi(np), devices, np->e)
-		       : 0;
+	return launcher || devices ? launcher_give_variables(p, launcher, np->mpi,
+					     former_abi(np), devices, np->e)
+				   : 0;
 }
 
 int restore_lower_run(struct new_process *np)

@@ -56,7 +56,7 @@ static struct context {
 	unsigned peers; /* a bit each */
 	uint64_t local,
 		local_size; /* where local variables of kernels lie: in the way of others */
-} *contexts[CONTEXTS];
+} * contexts[CONTEXTS];
 
 static int initialised_by; /* process id */
 static unsigned primary_flags[DEVICES];

@@ -210,7 +210,7 @@ int cuGetExportTable(const void **table, const void *id)
 		if (!strcmp(sim_machine("functions", ""), "gone"))
 			return SIM_NOT_FOUND;
 		*table = strcmp(sim_machine("functions", ""), "longer") ? functions_table
-									 : longer_table;
+									: longer_table;
 		return 0;
 	case 0x6e:
 		*table = modules_table;

@@ -146,6 +146,40 @@ static void test_front(void)
 		n);
 }
 
+/* A block of a larger class at the place of a smaller one that was there in another process. */
+static void test_kept(void)
+{
+	char *a = malloc(5008), *wanted = malloc(5008), *next = malloc(5008),
+	     *last = malloc(5008);
+	char *larger = malloc(6000), *moved;
+
+	free(next);
+	free(wanted);
+	ok(!heap_keep(wanted) && heap_keep(wanted) && heap_keep(wanted + 16) && heap_keep(a),
+		"the place of a block is kept once, and only one that is free");
+	ok(heap_block(wanted + 100) == wanted, "a block is found by an address in it");
+	free(larger);
+	heap_move_next(larger, wanted);
+	moved = malloc(6000);
+	memset(moved, 7, 6000);
+	ok(moved == wanted && heap_usable_size(moved) == 2 * 5008,
+		"a block is put there, and takes what it needs of the place behind it");
+	ok(realloc(moved, 7000) == moved, "and has room there");
+	free(next = malloc(5008));
+	ok(next != wanted + 5008 && malloc(6000) == larger, "which are not given to others");
+	free(larger);
+	free(moved);
+	next = malloc(5008);
+	ok(next == wanted + 5008, "when it is freed, the place behind it is another's");
+	heap_move_next(larger, wanted);
+	ok(malloc(6000) == larger, "and where there is no room, the block stays where it is");
+	heap_move_next(NULL, NULL);
+	free(larger);
+	free(next);
+	free(last);
+	free(a);
+}
+
 static void test_others(void)
 {
 	volatile size_t many = 1ul << 33;
@@ -172,5 +206,6 @@ int main(void)
 	test_full(4096, 4000);
 	test_front();
 	test_others();
+	test_kept();
 	return done_testing();
 }
