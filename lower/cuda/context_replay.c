@@ -47,13 +47,23 @@ int cuda_device_of(const struct object *context)
 	return -1;
 }
 
+/* The heap gives the same addresses again; the libc, which has what the heap has not, does not. */
+static int is_of_heap(const void *block)
+{
+	return (uintptr_t)block - LOWER_HEAP < LOWER_HEAP_SIZE;
+}
+
 static int verify_context(const struct object *o, const void *real)
 {
-	return real == o->real
-		       ? 0
-		       : agent_fail("a context is at %p here, but was at %p%s", real, o->real,
-				 CUDA_STATE->driver_changed ? ", as the driver is another build"
-							    : "");
+	if (real == o->real)
+		return 0;
+	if (!is_of_heap(o->real))
+		return agent_fail("a context is at %p here, but was at %p, as the program had memory "
+				  "of its own among the addresses %#lx-%#lx, which trecr reserves "
+				  "for the GPU driver: have the program map it elsewhere",
+			real, o->real, LOWER_HEAP, LOWER_HEAP + LOWER_HEAP_SIZE);
+	return agent_fail("a context is at %p here, but was at %p%s", real, o->real,
+		CUDA_STATE->driver_changed ? ", as the driver is another build" : "");
 }
 
 static int retain_primary(const struct object *o, void **context)

@@ -41,13 +41,6 @@ static bool is_gpu_library(const char *path)
 	       !strncmp(file, "libnvidia", strlen("libnvidia"));
 }
 
-static bool is_driver(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return !strncmp(slash ? slash + 1 : path, "libcuda.so", strlen("libcuda.so"));
-}
-
 static bool may_be_other(const struct new_process *np, const char *path)
 {
 	return np->o->gpu_other && is_gpu_library(path);
@@ -108,7 +101,7 @@ int restore_lower_check(const struct new_process *np)
 	return 0;
 }
 
-/* Whether the driver's library is not the one of the checkpoint: then it is loaded at another place
+/* Whether libraries of the driver are not those of the checkpoint: then it is loaded at another place
  * (crossing_library.another_place). */
 static bool has_another_driver(const struct new_process *np)
 {
@@ -119,8 +112,7 @@ static bool has_another_driver(const struct new_process *np)
 	for (size_t i = 0; i < count; i++) {
 		const char *path = image_string(np->img, m[i].path);
 
-		if (is_driver(path) && may_be_other(np, path) &&
-			module_check(&m[i], path, NULL))
+		if (may_be_other(np, path) && module_check(&m[i], path, NULL))
 			return true;
 	}
 	return false;
