@@ -30,6 +30,11 @@ finish_job() {
 	[ "$(sort -u out.* | tr '\n' ' ')" = "ok ready " ]
 }
 
+# Of how many ranks jobs are to be: as root of each of these, as an ordinary user, for the time that it takes, of the last.
+sizes() { # COUNT...
+	am_root && echo "$@" || echo "${!#}"
+}
+
 job_result() { # NAME
 	result $? "$1" || {
 		diag "failed at: ${step:-}"

@@ -62,14 +62,7 @@ kill_all
 
 # ---- several ----
 
-# Others' restarts are in pid namespaces, where ranks talk by TCP: doc/decisions/mpi.md.
-if ! am_root; then
-	skip "several ranks" "needs root"
-	done_testing
-	exit
-fi
-
-for count in 2 5; do
+for count in $(sizes 2 5); do
 	job_arena "$count"
 	three_times $count
 	tell "$count ranks, three times saved, killed and brought back"
@@ -78,7 +71,7 @@ done
 
 # Messages of all kinds are under way at each moment.
 PROGRAM=$messages
-for count in 2 5; do
+for count in $(sizes 2 5); do
 	job_arena messages-$count
 	three_times $count
 	tell "$count ranks that send each other messages, three times saved, killed and brought back"
@@ -87,7 +80,7 @@ done
 
 # They are buffered, and the buffer is detached before they are asked for.
 PROGRAM=$buffered
-for count in 2 3; do
+for count in $(sizes 2 3); do
 	job_arena buffered-$count
 	three_times $count
 	tell "$count ranks that send each other buffered messages, three times saved, killed and brought back"
@@ -96,7 +89,7 @@ done
 
 # What they send each other belongs to sessions; without MPI_Init, and with it.
 PROGRAM=$sessions
-for count in 2 3; do
+for count in $(sizes 2 3); do
 	for how in '' world ended; do
 		job_arena sessions-$count
 		# shellcheck disable=SC2086 # none, or one
@@ -108,7 +101,7 @@ done
 
 # Partitions are ready, and some are not, at each moment.
 PROGRAM=$partitioned
-for count in 2 3; do
+for count in $(sizes 2 3); do
 	job_arena partitioned-$count
 	three_times $count
 	tell "$count ranks that send each other partitioned messages, three times saved, killed and brought back"
@@ -117,7 +110,7 @@ done
 
 # Persistent collective calls, MPI_Isendrecv, and requests that the program completes itself.
 PROGRAM=$lasting
-for count in 2 3; do
+for count in $(sizes 2 3); do
 	job_arena lasting-$count
 	three_times $count
 	tell "$count ranks with requests that are none of a message, three times saved, killed and brought back"
@@ -126,7 +119,7 @@ done
 
 # Windows, with locks that are held, and operations and epochs that are under way at each moment.
 PROGRAM=$windows
-for count in 2 3; do
+for count in $(sizes 2 3); do
 	job_arena windows-$count
 	three_times $count
 	tell "$count ranks that reach each other's windows, three times saved, killed and brought back"
@@ -135,7 +128,7 @@ done
 
 # Files that they read and write together.
 PROGRAM=$files
-for count in 2 3; do
+for count in $(sizes 2 3); do
 	job_arena files-$count
 	three_times $count
 	tell "$count ranks that have files open, three times saved, killed and brought back"

@@ -5,28 +5,22 @@
 . "$top/t/job_lib.sh"
 . "$top/t/mpi_job_lib.sh"
 
-if ! am_root; then
-	skip "ranks that share memory" "needs root"
-	done_testing
-	exit
-fi
-
 build_programs mpi_shared mpi_shared_io
 # shellcheck disable=SC2034 # of mpi_job_lib.sh
 PROGRAM=$PWD/mpi_shared
 requests=$PWD/mpi_shared_io
 
-for count in 2 5; do
+for count in $(sizes 2 5); do
 	job_arena "$count"
 	three_times $count
 	tell "$count ranks that share memory, three times saved, killed and brought back"
-	is "$(find /dev/shm -name 'trecr-window-*')" "" "and leave no names"
+	is "$(find /dev/shm -maxdepth 1 -name 'trecr-window-*')" "" "and leave no names"
 	kill_all
 done
 
 # Nothing but the mappings leads to the memory.
 job_arena mappings
-run=(setpriv "--bounding-set=-checkpoint_restore,-sys_admin" trecr-run -d ck --gpu=off)
+! am_root || run=(setpriv "--bounding-set=-checkpoint_restore,-sys_admin" "${run[@]}")
 three_times 3
 tell "3 ranks that share memory, saved without privileges"
 is "$(($(du -sm ck | cut -f1) < 200))" 1 "and of memory that is not touched nothing is saved"
@@ -73,11 +67,13 @@ job_arena disk
 mkdir disk
 if [ "$(stat -f -c %T disk)" = tmpfs ]; then
 	skip "a /dev/shm on a disk" "the tests are in memory"
+elif ! am_root; then
+	skip "a /dev/shm on a disk" "needs root"
 else
 	mount --bind disk /dev/shm
 	ranks 2 "${run[@]}" -- "$requests" nothing 0 && all_asleep 2
 	like "$(trecr-ckpt -t 60 ck 2>&1)" 'MPI_Win_allocate_shared' "where /dev/shm is on a disk, a checkpoint is refused"
-	is "$(find /dev/shm -name 'trecr-window-*')" "" "and no file is left there"
+	is "$(find /dev/shm -maxdepth 1 -name 'trecr-window-*')" "" "and no file is left there"
 	: >awake && launched_well && [ "$(cat out.*)" = $'ok\nok' ]
 	tell "and the ranks share memory all the same"
 	kill_all
@@ -131,21 +127,28 @@ for kind in "${kinds[@]}"; do
 done
 
 # Two nodes, which have no memory in common.
-job_arena nodes
-step=start && start_job 2 && step=checkpoint && job_checkpoint
-kill_all
-export MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self
-# shellcheck disable=SC2016 # of the inner shell
-ranks 1 trecr-restart ck : -n 1 unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && exec trecr-restart ck'
-unset MPIR_CVAR_NOLOCAL UCX_TLS
-await -t 60 -p $launcher 2>>await.err
-like "$(cat err.*)" 'cannot restart ck: .*ranks that share the memory of a window .* cannot share it here' \
-	"on two nodes they are not brought back"
-is "$(cat err.* | grep -c 'cannot restart')" 1 "which one rank says"
-kill_all
-restart_job 2 && finish_job 2
-tell "and on one they are"
-kill_all
+nodes() {
+	job_arena nodes
+	step=start && start_job 2 && step=checkpoint && job_checkpoint
+	kill_all
+	export MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self
+	# shellcheck disable=SC2016 # of the inner shell
+	ranks 1 trecr-restart ck : -n 1 unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && exec trecr-restart ck'
+	unset MPIR_CVAR_NOLOCAL UCX_TLS
+	await -t 60 -p $launcher 2>>await.err
+	like "$(cat err.*)" 'cannot restart ck: .*ranks that share the memory of a window .* cannot share it here' \
+		"on two nodes they are not brought back"
+	is "$(cat err.* | grep -c 'cannot restart')" 1 "which one rank says"
+	kill_all
+	restart_job 2 && finish_job 2
+	tell "and on one they are"
+	kill_all
+}
+if am_root; then
+	nodes
+else
+	skip "on two nodes they are not brought back" "needs root"
+fi
 
 # The driver has it as well.
 job_arena registered
