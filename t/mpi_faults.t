@@ -4,12 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$top/t/job_lib.sh"
 . "$top/t/mpi_job_lib.sh"
-# Others' restarts are in pid namespaces, where ranks talk by TCP: doc/decisions/mpi.md.
-if ! am_root; then
-	skip "several ranks" "needs root"
-	done_testing
-	exit
-fi
 
 build_programs mpi_windows
 windows=$PWD/mpi_windows
