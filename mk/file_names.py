@@ -14,7 +14,7 @@ import sys
 
 MENTION = re.compile(r"(?<![\w/.<$}*-])((?:[\w.-]+/)*)([\w-]+\.(?:c|h|S|t|md|api|inc|mk|py|sh))(?![\w(/*]|\.\w|-\w)")
 PLACEHOLDER = re.compile(r"(?<![A-Za-z0-9])([A-Z]{2,}|X)(?![A-Za-z0-9])|^([A-Z]{2,}|X)_|_[A-Z]{2,}\\.")
-FOREIGN = {"xxh_x86dispatch.h", "nv-caps.c"}  # of libraries and the driver
+FOREIGN = {"xxh_x86dispatch.h", "nv-caps.c", "mpif.h"}  # of libraries and the driver
 FUNCTION = re.compile(r"`(\w+)\(\)`")
 FOREIGN_FUNCTIONS = {  # of the kernel
     "yama_ptrace_access_check", "task_is_descendant", "__ptrace_may_access", "do_tcp_setsockopt",

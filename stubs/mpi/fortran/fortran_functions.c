@@ -209,12 +209,12 @@ static int representation_extent(void *type, MPI_Aint *extent, void *extra)
 }
 
 /* MPI_CONVERSION_FN_NULL, which is never called: there is nothing to convert. */
-extern EXPORT convert_function mpi_conversion_fn_null_f;
+static convert_function mpi_conversion_fn_null_f;
 NAMED(mpi_conversion_fn_null, mpi_conversion_fn_null_f)
 NAMED(mpi_conversion_fn_null_, mpi_conversion_fn_null_f)
 NAMED(mpi_conversion_fn_null__, mpi_conversion_fn_null_f)
 NAMED(MPI_CONVERSION_FN_NULL, mpi_conversion_fn_null_f)
-void mpi_conversion_fn_null_f(void *memory, const int *type, const int *count, void *file,
+static void mpi_conversion_fn_null_f(void *memory, const int *type, const int *count, void *file,
 	const MPI_Offset *place, const MPI_Aint *extra, int *ierror)
 {
 }
