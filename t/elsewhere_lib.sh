@@ -47,9 +47,9 @@ returns() {
 	sweep 2 >/dev/null
 }
 
-# What the restart has told, but for the output of an earlier one.
+# What the restart has told about GPUs.
 told_of_restart() {
-	grep -v "/out has grown" restart.err
+	grep GPU restart.err
 }
 
 # next_round WHAT N [OPTION...]: the same, and it goes on.

@@ -15,7 +15,7 @@ if started "$split/elsewhere" 1 4 && ok "a checkpoint" freeze_away; then
 	driver other
 	refused "another build" "libraries, unchanged \(--gpu-other allows another build of the driver\)"
 	next_round "another build" 1 --gpu-other
-	like "$(cat restart.err)" \
+	like "$(told_of_restart)" \
 		"elsewhere\): the GPU driver is another build than at the checkpoint \(for CUDA 13.1; it was for 13.0\)$" \
 		"which is told"
 	is "$(told_of_restart | wc -l)" 1 "in one line"
@@ -112,7 +112,7 @@ if started "$split/elsewhere" 1 1 && ok "a checkpoint" freeze_away; then
 	model=${model/76 6/76 0}
 	machine "${model/16 84/16 132}" "memory_mib 16384"
 	returns "a newer model" --gpu-other
-	like "$(cat restart.err)" "GPU 0 is not the one of the checkpoint: \"New\" instead of \"Old\", compute capability 9.0 instead of 8.6, 16384 MiB of memory instead of 8192, 132 multiprocessors instead of 84; the program may go by what it was told before$" \
+	like "$(told_of_restart)" "GPU 0 is not the one of the checkpoint: \"New\" instead of \"Old\", compute capability 9.0 instead of 8.6, 16384 MiB of memory instead of 8192, 132 multiprocessors instead of 84; the program may go by what it was told before$" \
 		"what differs is told"
 	is "$(told_of_restart | wc -l)" 1 "in one line"
 fi

@@ -21,7 +21,7 @@ if started "$split/elsewhere" 2 1 && ok "a checkpoint" freeze_away; then
 	like "$(tail -n 2 out)" "devices st" "likewise"
 	returns "in the order that is here, if that is wanted" --gpu-map=0:0,1:1
 	like "$(tail -n 2 out)" "devices ts" "each is the other one"
-	like "$(cat restart.err)" "GPU 0 is not the one of the checkpoint: it is $b-[0-9a-f-]* instead of $a-[0-9a-f-]*, at PCI 0000:11:00 instead of 0000:10:00; " \
+	like "$(told_of_restart)" "GPU 0 is not the one of the checkpoint: it is $b-[0-9a-f-]* instead of $a-[0-9a-f-]*, at PCI 0000:11:00 instead of 0000:10:00; " \
 		"and that is told"
 	machine "devices 1"
 	refused "fewer GPUs" "the program had 2 GPUs, here there are 1$"
