@@ -1,4 +1,6 @@
-# For tests of programs on simulated GPUs that come back elsewhere: what is there, and what becomes of a restart.
+# elsewhere_lib.sh - for tests of programs on simulated GPUs that come back elsewhere: what is there, and what becomes of a
+# restart. To be sourced behind lib.sh.
+# shellcheck shell=bash disable=SC2154
 
 export SIM_MACHINE_FILE=$scratch/machine LD_LIBRARY_PATH=$scratch/driver
 export RUN_FLAGS=--gpu=on

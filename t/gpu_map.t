@@ -40,7 +40,7 @@ if started "$split/elsewhere" 2 1 && ok "a checkpoint" freeze_away; then
 	refused "one twice" "--gpu-map has GPU 0 of the program twice" --gpu-map=0:1,0:0
 	CUDA_VISIBLE_DEVICES=3 refused "more than the environment shows" \
 		"--gpu-map: CUDA_VISIBLE_DEVICES=3 shows no GPU 1" --gpu-map=0:0,1:1
-	for map in 0 0:1, 0:1,,1:0 x:1 0:GPU- 0:1:2; do
+	for map in 0 "0:1," 0:1,,1:0 x:1 0:GPU- 0:1:2; do
 		: >restart.err
 		not_ok "the map $map: refused" quiet restart_detached --gpu-map="$map"
 		like "$(cat restart.err)" "must be pairs OLD:NEW" "and why"
