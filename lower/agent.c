@@ -54,7 +54,7 @@ void agent_notice(const char *format, ...)
 	if (n < 0 || (size_t)n + 1 >= room)
 		text[used] = 0;
 	else
-		strcpy(text + used + n, "\n");
+		memcpy(text + used + n, "\n", 2);
 }
 
 int agent_check_wanted(void)

@@ -25,7 +25,7 @@ static int table_refused(const struct cuda_table *t, const char *what)
 	char name[33];
 
 	for (int i = 0; i < 16; i++)
-		sprintf(name + 2 * i, "%02x", t->id[i]);
+		snprintf(name + 2 * i, 3, "%02x", t->id[i]);
 	return agent_fail(
 		"the program uses table %s of the GPU driver, which %s: restart it with "
 		"the driver that it had",
@@ -100,15 +100,16 @@ static int map_pages(const struct cuda_table *t)
 
 	for (; at < end; at += PAGE) {
 		int is_ours = 0;
+		void *page;
 
 		for (const struct cuda_table *o = CUDA_STATE->tables; o != t; o = o->next)
 			is_ours |= o->moved && (uintptr_t)o->words < at + PAGE &&
 				   (uintptr_t)(o->words + o->count) > at;
 		if (is_ours)
 			continue;
-		if (mmap((void *)at, PAGE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-			    0) != (void *)at)
+		page = mmap((void *)at, PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (page != (void *)at)
 			return agent_fail(
 				"the pages at %#lx that the program has a table of the "
 				"GPU driver in are taken: %s",
