@@ -145,8 +145,8 @@ static const struct image_extent *whole_extent(
 	return x && image_extent_is_stored(x) && count_in(x, c, 0) == c->blocks ? x : NULL;
 }
 
-static void refer_whole(struct chunk *c, const struct blocks_to_write *to_write,
-	const struct image_extent *x)
+static void refer_whole(
+	struct chunk *c, const struct blocks_to_write *to_write, const struct image_extent *x)
 {
 	c->parent[0] = parent_place(c, 0, to_write, x);
 	c->one = true;

@@ -358,8 +358,8 @@ static const uint8_t *read_place(
 }
 
 /* Blocks [@first, @end) of @c are one behind the other at @place, unless only their hashes are the same. */
-static void refer_to_peer(struct chunk *c, uint32_t first, uint32_t end, struct block_place place,
-	const struct peer_link *link)
+static void refer_to_peer(struct chunk *c, uint32_t first, uint32_t end,
+	struct block_place place, const struct peer_link *link)
 {
 	const uint8_t *data = read_place(c, link->fd, &place, end - first);
 

@@ -96,7 +96,7 @@ IMAGE_SIZE_IS(struct image_super, 112);
 
 /* Feature bits of struct image_super.compat. */
 #define IMAGE_COMPAT_MAKER 0x1u /* the head of the job's file has a struct image_maker */
-#define IMAGE_COMPAT_PARTS 0x2u /* the head has a struct image_parts; there is IMAGE_NOTE_OWN_SUMS */
+#define IMAGE_COMPAT_PARTS 0x2u /* it has a struct image_parts; there is IMAGE_NOTE_OWN_SUMS */
 
 /* Checksums of the metadata before the hashes and behind them, for readers that need few hashes or none. */
 struct image_parts {
@@ -249,9 +249,9 @@ enum image_note {
 	IMAGE_NOTE_CHAIN_NAMES = 40,     /* uint32_t: a string for an entry of CHAIN; process */
 	IMAGE_NOTE_SAVE_DIRS = 41,       /* uint32_t: strings (--save-dirs); job */
 	IMAGE_NOTE_HASH_TABLES = 42,     /* struct image_hash_table; process */
-	IMAGE_NOTE_HASH_SUMS = 43,       /* uint64_t: XXH3-64 of the pieces of HASH_TABLES; process */
-	IMAGE_NOTE_OWN_SUMS = 44,        /* uint64_t: XXH3-64 of pieces of this file's hashes; both */
-	IMAGE_NOTE_MAX = 45, /* each before it has a row in note_rules (image_meta.c) */
+	IMAGE_NOTE_HASH_SUMS = 43, /* uint64_t: XXH3-64 of the pieces of HASH_TABLES; process */
+	IMAGE_NOTE_OWN_SUMS = 44,  /* uint64_t: XXH3-64 of pieces of this file's hashes; both */
+	IMAGE_NOTE_MAX = 45,       /* each before it has a row in note_rules (image_meta.c) */
 };
 
 /* Files that hold blocks: entry 0 is this one, the others are further ones of the same checkpoint,

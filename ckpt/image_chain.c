@@ -163,8 +163,7 @@ int image_open_chain(struct image *img, int dir, int parent, const char *name, s
 		/* Only what an extent refers to: a process that is younger than a checkpoint of the chain has no file
 		 * in it.
 		 */
-		if (need_source(img, x->source, &places, e) < 0 ||
-			check_bounds(img, x, e) < 0)
+		if (need_source(img, x->source, &places, e) < 0 || check_bounds(img, x, e) < 0)
 			return -1;
 		if (x->hash_table && need_table(img, x->hash_table, &places, e) < 0)
 			return -1;

@@ -26,8 +26,7 @@ struct image_table {
 
 static const struct image_hash_table *tables_of(const struct image *img, size_t *count)
 {
-	return image_note_array(
-		img, IMAGE_NOTE_HASH_TABLES, struct image_hash_table, count);
+	return image_note_array(img, IMAGE_NOTE_HASH_TABLES, struct image_hash_table, count);
 }
 
 /* That the whole of it lies in the file was checked when it was opened. */
@@ -61,8 +60,8 @@ static int need_piece(struct image_table *t, uint64_t piece, struct err *e)
 	return failed;
 }
 
-const uint8_t *image_hashes_of(const struct image *img, uint32_t table, uint64_t first,
-	uint64_t count, struct err *e)
+const uint8_t *image_hashes_of(
+	const struct image *img, uint32_t table, uint64_t first, uint64_t count, struct err *e)
 {
 	struct image_table *t = &img->tables[table];
 

@@ -23,15 +23,17 @@ struct image {
 	struct image_super super;
 	void *meta; /* the metadata, read whole, or all but the hashes (struct image_parts) */
 
-	uint64_t unread_offset, unread_size; /* of the hashes in the file; 0: nothing is left out */
+	/* Of the hashes in the file; 0: nothing is left out */
+	uint64_t unread_offset, unread_size;
 
 	const struct image_extent *extents;
 	size_t extent_count;
 	/* Of this file; IMAGE_HASH_SIZE bytes each. They may not be there yet: image_hashes() */
 	const uint8_t *hashes;
 	size_t hash_count;
-	struct image_table *tables; /* this file's, and IMAGE_NOTE_HASH_TABLES; see image_hashes.c */
-	size_t table_count;         /* of the note */
+	/* Of this file, and those of IMAGE_NOTE_HASH_TABLES; see image_hashes.c */
+	struct image_table *tables;
+	size_t table_count; /* without the first */
 	const char *strings;
 	size_t strings_size;
 
@@ -110,8 +112,8 @@ const uint8_t *image_hashes(const struct image *img, const struct image_extent *
 const uint8_t *image_hash(
 	const struct image *img, const struct image_extent *x, uint32_t block);
 /* The same of hash number @first on of @table, 0 or as in an extent, which must have them. */
-const uint8_t *image_hashes_of(const struct image *img, uint32_t table, uint64_t first,
-	uint64_t count, struct err *e);
+const uint8_t *image_hashes_of(
+	const struct image *img, uint32_t table, uint64_t first, uint64_t count, struct err *e);
 /* Read all that extents need and all of this file, so that asking for them does not fail afterwards. */
 int image_need_hashes(const struct image *img, struct err *e);
 /* Where in its file its own hashes begin. */

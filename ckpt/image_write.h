@@ -92,9 +92,9 @@ int image_writer_packs(struct image_writer *w, uint32_t object, const void *data
 
 /* Where blocks are that another file has. */
 struct block_place {
-	uint32_t source; /* of the file, in the chain; not 0 */
-	uint32_t skip;   /* blocks of the pack before the first */
-	uint64_t offset; /* in the file */
+	uint32_t source;               /* of the file, in the chain; not 0 */
+	uint32_t skip;                 /* blocks of the pack before the first */
+	uint64_t offset;               /* in the file */
 	const struct image_pack *pack; /* NULL: they are not compressed */
 	/* Where their hashes are: 0 are to be recorded here; 1 with the parent's own, which
 	 * image_writer_parent() has named, 2 in the first of its tables, ... */
@@ -104,8 +104,8 @@ struct block_place {
 
 /* @parent is the image that @table of a block_place is about; @parent_source has for each entry of its
  * chain the index in that of @w. It stays open until @w is closed. May be called again with the same. */
-void image_writer_parent(struct image_writer *w, const struct image *parent,
-	const uint32_t *parent_source);
+void image_writer_parent(
+	struct image_writer *w, const struct image *parent, const uint32_t *parent_source);
 
 /* Record @blocks blocks that another file has; @hashes only where place->table is 0. Thread-safe. */
 void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t address,

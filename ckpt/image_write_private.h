@@ -47,7 +47,7 @@ struct image_writer {
 	struct buf packs; /* struct image_pack */
 
 	const struct image *parent; /* image_writer_parent(); NULL: none */
-	struct buf tables;          /* what hash_table of an extent is counted in: image_hash_tables.c */
+	struct buf tables; /* what hash_table of an extent is counted in: image_hash_tables.c */
 };
 
 /* Write @size bytes, a multiple of IMAGE_BLOCK, to a free place: *offset in the file *source.

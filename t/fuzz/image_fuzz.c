@@ -113,7 +113,8 @@ static void add_packs(struct image_writer *w, uint32_t object, const void *block
 }
 
 /* Two of the parent's blocks with their hashes here, and three with their hashes there. */
-static void add_references(struct image_writer *w, const uint8_t *hashes, const struct image *parent)
+static void add_references(
+	struct image_writer *w, const uint8_t *hashes, const struct image *parent)
 {
 	static const uint32_t sources[] = {1};
 	struct block_place place = {.source = 1, .offset = IMAGE_HEAD_SIZE};
@@ -191,8 +192,8 @@ static void add_chain(struct image_writer *w)
 
 /* Write a file of checkpoint @number, whose parent is number 1, and read it into @s; @parent is NULL where it has
  * none. */
-static void make_seed(struct seed *s, enum image_file_kind kind, uint8_t number,
-	const struct image *parent)
+static void make_seed(
+	struct seed *s, enum image_file_kind kind, uint8_t number, const struct image *parent)
 {
 	const char *file = kind == IMAGE_FILE_JOB ? IMAGE_JOB_FILE : FILE_NAME;
 	uint8_t id[16] = {number};
@@ -515,8 +516,8 @@ int main(int argc, char **argv)
 
 	scratch_make();
 	make_seed(&parent, IMAGE_FILE_PROCESS, 1, NULL);
-	first = image_open_fd(memory_file(parent.data, parent.size), "parent",
-		IMAGE_FILE_PROCESS, NULL);
+	first = image_open_fd(
+		memory_file(parent.data, parent.size), "parent", IMAGE_FILE_PROCESS, NULL);
 	make_seed(&seeds[0], IMAGE_FILE_PROCESS, 2, first);
 	make_seed(&seeds[1], IMAGE_FILE_JOB, 2, NULL);
 	image_close(first);
