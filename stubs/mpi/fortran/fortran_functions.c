@@ -214,8 +214,8 @@ NAMED(mpi_conversion_fn_null, mpi_conversion_fn_null_f)
 NAMED(mpi_conversion_fn_null_, mpi_conversion_fn_null_f)
 NAMED(mpi_conversion_fn_null__, mpi_conversion_fn_null_f)
 NAMED(MPI_CONVERSION_FN_NULL, mpi_conversion_fn_null_f)
-static void mpi_conversion_fn_null_f(void *memory, const int *type, const int *count, void *file,
-	const MPI_Offset *place, const MPI_Aint *extra, int *ierror)
+static void mpi_conversion_fn_null_f(void *memory, const int *type, const int *count,
+	void *file, const MPI_Offset *place, const MPI_Aint *extra, int *ierror)
 {
 }
 
