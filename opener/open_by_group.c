@@ -28,7 +28,7 @@ __attribute__((noreturn)) static void end(void)
 }
 
 /* @result of a system call that has failed. */
-__attribute__((noreturn)) static void cannot_start(long result)
+static __attribute__((noreturn)) void cannot_start(long result)
 {
 	int code = -result;
 
