@@ -34,7 +34,7 @@ both() {
 
 for v in "$victim"/*; do
 	case $v in
-	*.d | *.so | */refuse* | */tcp_outside | */plugins | */show | */lockstep) continue ;;
+	*.d | *.so | */refuse* | */tcp_outside | */plugins | */show | */lockstep | */neighbours) continue ;;
 	esac
 	both "$v"
 done
