@@ -353,6 +353,15 @@ static bool knows_hashes(const struct blocks_to_write *to_write)
 	return false;
 }
 
+/* Before any worker sees it. */
+static void begin_file(struct file *f, const struct blocks_to_write *to_write)
+{
+	*f = (struct file){.to_write = to_write};
+	if (to_write->parent)
+		image_writer_parent(
+			to_write->writer, to_write->parent, to_write->parent_source);
+}
+
 int blocks_write_files(const struct blocks_to_write *files, size_t count, struct err *e)
 {
 	struct work w = {.count = count,
@@ -366,10 +375,7 @@ int blocks_write_files(const struct blocks_to_write *files, size_t count, struct
 		return 0;
 	w.files = xcalloc(count, sizeof(*w.files));
 	for (size_t i = 0; i < count; i++) {
-		w.files[i].to_write = &files[i];
-		if (files[i].parent)
-			image_writer_parent(
-				files[i].writer, files[i].parent, files[i].parent_source);
+		begin_file(&w.files[i], &files[i]);
 		hashes |= knows_hashes(&files[i]);
 	}
 	threads = count_threads(&w);
@@ -425,7 +431,7 @@ void blocks_stream_add(struct blocks_stream *s, const struct blocks_to_write *fi
 
 	BUG_ON(knows_hashes(file));
 	pthread_mutex_lock(&s->w.lock);
-	s->w.files[s->w.count++] = (struct file){.to_write = file};
+	begin_file(&s->w.files[s->w.count++], file);
 	pthread_cond_signal(&s->w.more);
 	pthread_mutex_unlock(&s->w.lock);
 	if (is_first)

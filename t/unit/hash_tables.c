@@ -128,6 +128,18 @@ static size_t cut_runs(struct block_run *runs, enum way way, const struct image 
 	return count;
 }
 
+/* As one of several files that come one after the other, or by itself. */
+static int write_blocks(const struct blocks_to_write *to_write, bool as_stream, struct err *e)
+{
+	struct blocks_stream *stream;
+
+	if (!as_stream)
+		return blocks_write(to_write, e);
+	stream = blocks_stream_begin(1);
+	blocks_stream_add(stream, to_write);
+	return blocks_stream_end(stream, false, e);
+}
+
 static struct image *save(unsigned n, const struct image *parent, enum way way,
 	const char *method, unsigned threads)
 {
@@ -140,7 +152,9 @@ static struct image *save(unsigned n, const struct image *parent, enum way way,
 		.threads = threads};
 	struct err e = ERR_INIT;
 
-	if (pack_choice_parse(&to_write.pack, method, &e) || blocks_write(&to_write, &e)) {
+	/* No stream takes runs that have hashes. */
+	if (pack_choice_parse(&to_write.pack, method, &e) ||
+		write_blocks(&to_write, way != BY_HASHES && n % 2, &e)) {
 		ok(false, "%s: %s", names[n], e.msg);
 		exit(1);
 	}
