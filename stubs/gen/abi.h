@@ -17,7 +17,7 @@ enum abi_list_kind {
 	ABI_NUMBERS,         /* handle types that are ints in C, too */
 	ABI_FORTRAN_BY_HAND, /* functions for Fortran that are not generated */
 	ABI_C_ONLY,          /* those that Fortran has not */
-	ABI_INDEXES,         /* names of parameters that Fortran counts from 1 */
+	ABI_INDEXES, /* `of` is a parameter that Fortran counts from 1, words are functions */
 	ABI_LISTS,
 };
 

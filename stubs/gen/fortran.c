@@ -56,6 +56,17 @@ static bool is_exchanged(const struct site *s, const struct api_param *p)
 	       !abi_find(s->abi, ABI_NUMBERS, p->type->name);
 }
 
+/* By the call, too: an array of that name may have something else (MPI_Graph_get). */
+static bool is_index(const struct site *s, const struct api_param *p)
+{
+	const struct abi_list *calls = abi_list_of(s->abi, ABI_INDEXES, p->name);
+
+	for (size_t i = 0; calls && i < calls->count; i++)
+		if (!strcmp(calls->words[i], s->call->name))
+			return true;
+	return false;
+}
+
 static enum way way_of(const struct site *s, const struct api_param *p)
 {
 	if (!strcmp(p->type->name, "char"))
@@ -71,8 +82,7 @@ static enum way way_of(const struct site *s, const struct api_param *p)
 		return WEIGHTS;
 	if (p->type->kind == API_VOID)
 		return POINTER;
-	return p->direction == API_OUT && abi_find(s->abi, ABI_INDEXES, p->name) ? INDEX
-										 : PLAIN;
+	return is_index(s, p) ? INDEX : PLAIN;
 }
 
 /* ---- names and types ---- */
@@ -294,20 +304,27 @@ static void print_fill(const struct site *s, const struct api_param *p)
 }
 
 /* Arrays that a call gives part of say by another parameter how long that is. */
-static void print_indexes(const struct site *s, const struct api_param *p)
+static int print_indexes(const struct site *s, const struct api_param *p, struct err *e)
 {
 	const char *n = p->name;
 
-	if (p->length_kind == API_DEREFERENCED)
+	switch (p->length_kind) {
+	case API_DEREFERENCED:
 		fprintf(s->out,
 			"\tfor (int i = 0; HAS_INDEXES(gave) && i < *%s; i++)\n\t\t%s[i] = "
 			"FROM_ONE(%s[i]);\n",
 			s->call->params[p->length].name, n, n);
-	else
+		return 0;
+	case API_ONE:
 		fprintf(s->out, "\tif (!gave)\n\t\t*%s = FROM_ONE(*%s);\n", n, n);
+		return 0;
+	default:
+		return err_set(e, 0, "%s: nothing tells how many indexes %s has been given",
+			s->call->name, n);
+	}
 }
 
-static void print_back(const struct site *s, const struct api_param *p)
+static int print_back(const struct site *s, const struct api_param *p, struct err *e)
 {
 	const char *n = p->name, *type = p->type->name;
 
@@ -316,23 +333,22 @@ static void print_back(const struct site *s, const struct api_param *p)
 		if (p->direction == API_OUT)
 			fputs("\tif (!gave)\n\t", s->out);
 		fprintf(s->out, "\t*%s = TO_FORTRAN_%s(in_%s);\n", n, type, n);
-		return;
+		return 0;
 	case HANDLE_ARRAY:
 		if (p->direction != API_IN)
 			fprintf(s->out,
 				"\tfor (size_t i = 0; i < length_%s; i++)\n"
 				"\t\t%s[i] = TO_FORTRAN_%s(in_%s[i]);\n",
 				n, n, type, n);
-		return;
+		return 0;
 	case TEXT_OUT:
 		fprintf(s->out, "\tif (!gave)\n\t\tGIVE_TEXT(%s, length_%s, in_%s);\n", n, n,
 			n);
-		return;
+		return 0;
 	case INDEX:
-		print_indexes(s, p);
-		return;
+		return print_indexes(s, p, e);
 	default:
-		return;
+		return 0;
 	}
 }
 
@@ -380,10 +396,11 @@ static int print_body(const struct site *s, struct err *e)
 	}
 	fputs(");\n", s->out);
 	for (unsigned i = 0; i < count; i++)
-		print_back(s, &params[i]);
+		if (print_back(s, &params[i], e) < 0)
+			return -1;
 	if (memory)
 		fputs(begins(s) ? "\tDONE_BEGUN\n" : "\tDONE\n", s->out);
-	fputs("\tGIVE(gave)\n}\n\n", s->out);
+	fputs("\tGIVE(gave);\n}\n\n", s->out);
 	return 0;
 }
 

@@ -68,6 +68,9 @@ program main
   call both_languages
   call of_integers
   call datatypes
+  call types_by_size
+  call graph
+  call library_in_c
   call memory
   call errors_of_files
   if (command_argument_count() == 1) call spawn
@@ -166,6 +169,64 @@ subroutine datatypes
   CHECK(size == 8)
 end subroutine
 
+! The handles are those that programs compare with, and of a size that no type has there is none.
+subroutine types_by_size
+  integer :: made
+  call MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 4, made, ierror)
+  CHECK(made == MPI_INTEGER)
+  call MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 8, made, ierror)
+  CHECK(made == MPI_INTEGER8)
+  call MPI_Type_match_size(MPI_TYPECLASS_REAL, 4, made, ierror)
+  CHECK(made == MPI_REAL)
+  call MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, made, ierror)
+  CHECK(made == MPI_REAL8)
+  call MPI_Type_match_size(MPI_TYPECLASS_COMPLEX, 8, made, ierror)
+  CHECK(made == MPI_COMPLEX)
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierror)
+  call no_type(MPI_TYPECLASS_INTEGER, 16)
+  call no_type(MPI_TYPECLASS_INTEGER, 3)
+  call no_type(MPI_TYPECLASS_REAL, 32)
+  call no_type(77, 4)
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, ierror)
+end subroutine
+
+subroutine no_type(class, size)
+  integer :: class, size, made
+  call MPI_Type_match_size(class, size, made, ierror)
+  print '(3(a,i0))', 'class ', class, ' of ', size, ' bytes: error ', ierror
+  CHECK(ierror /= MPI_SUCCESS)
+end subroutine
+
+! Its indexes are sums, and no positions.
+subroutine graph
+  integer :: ring, indexes(2), edges(2)
+  call MPI_Graph_create(MPI_COMM_WORLD, 2, (/ 1, 2 /), (/ 1, 0 /), .false., ring, ierror)
+  call MPI_Graph_get(ring, 2, 2, indexes, edges, ierror)
+  CHECK(all(indexes == (/ 1, 2 /)) .and. all(edges == (/ 1, 0 /)))
+  call MPI_Comm_free(ring, ierror)
+end subroutine
+
+subroutine library_in_c
+  integer, external :: ignored
+  integer :: requests(16), from(16), statuses(MPI_STATUS_SIZE, 16), i
+  call begin(requests, from)
+  call wait_for_all(16, requests, MPI_STATUSES_IGNORE)
+  call begin(requests, from)
+  call wait_for_all(16, requests, statuses)
+  CHECK(all(statuses(MPI_TAG, :) == (/ (i, i = 1, 16) /)) .and. all(statuses(MPI_SOURCE, :) == 1 - rank))
+  CHECK(ignored(MPI_STATUS_IGNORE) == 1 .and. ignored(MPI_STATUSES_IGNORE) == 2 .and. ignored(statuses) == 0)
+end subroutine
+
+subroutine begin(requests, from)
+  integer :: requests(16), from(16), i
+  do i = 1, 16
+    call MPI_Irecv(from(i), 1, MPI_INTEGER, 1 - rank, i, MPI_COMM_WORLD, requests(i), ierror)
+  end do
+  do i = 1, 16
+    call MPI_Send(rank, 1, MPI_INTEGER, 1 - rank, i, MPI_COMM_WORLD, ierror)
+  end do
+end subroutine
+
 subroutine memory
   type(c_ptr) :: base
   integer, pointer :: words(:)
@@ -207,13 +268,24 @@ end subroutine
 subroutine spawn
   character(200) :: commands(2)
   character(12) :: arguments(2, 3)
+  ! What but the root gives is not looked at, and Open MPI reads no more than there is.
+  integer, parameter :: many = 60000
+  integer, allocatable :: infos(:)
+  character(1), allocatable :: none(:)
   integer :: children, codes(2), total
   call get_command_argument(0, commands(1))
   commands(2) = commands(1)
   arguments(1, :) = (/ 'first       ', ' two words  ', '            ' /)
   arguments(2, :) = (/ 'second      ', '            ', '            ' /)
-  call MPI_Comm_spawn_multiple(2, commands, arguments, (/ 1, 1 /), (/ MPI_INFO_NULL, MPI_INFO_NULL /), 0, &
-    MPI_COMM_WORLD, children, codes, ierror)
+  if (rank == 0) then
+    call MPI_Comm_spawn_multiple(2, commands, arguments, (/ 1, 1 /), (/ MPI_INFO_NULL, MPI_INFO_NULL /), 0, &
+      MPI_COMM_WORLD, children, codes, ierror)
+  else
+    allocate (infos(many), none(many))
+    infos = MPI_INFO_NULL
+    none = ' '
+    call MPI_Comm_spawn_multiple(many, none, MPI_ARGVS_NULL, infos, infos, 0, MPI_COMM_WORLD, children, codes, ierror)
+  end if
   CHECK(all(codes == MPI_SUCCESS))
   total = 0
   call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, children, ierror)

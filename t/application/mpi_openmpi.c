@@ -117,6 +117,36 @@ static void fortran(void)
 	CHECK(!MPI_Status_c2f(&s, words) && !MPI_Status_f2c(words, &back) && back.MPI_TAG == 4);
 }
 
+static int noted;
+
+static void note_error(MPI_Comm *comm, int *error, ...)
+{
+	noted = *error;
+}
+
+/* The constants for Fortran are no statuses. */
+static void statuses_ignored(void)
+{
+	MPI_Fint words[sizeof(MPI_Status) / sizeof(MPI_Fint)];
+	MPI_Errhandler notes;
+	MPI_Status s = {.MPI_TAG = 4};
+
+	CHECK(MPI_F_STATUS_IGNORE && MPI_F_STATUSES_IGNORE);
+	CHECK(MPI_F_STATUS_IGNORE != MPI_F_STATUSES_IGNORE);
+	MPI_Comm_create_errhandler(note_error, &notes);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, notes);
+	CHECK(MPI_Status_f2c(MPI_F_STATUS_IGNORE, &s) == MPI_ERR_IN_STATUS);
+	CHECK(noted == MPI_ERR_IN_STATUS && s.MPI_TAG == 4);
+	noted = 0;
+	CHECK(MPI_Status_f2c(MPI_F_STATUSES_IGNORE, &s) == MPI_ERR_IN_STATUS);
+	CHECK(noted == MPI_ERR_IN_STATUS && s.MPI_TAG == 4);
+	noted = 0;
+	CHECK(MPI_Status_c2f(MPI_STATUS_IGNORE, words) == MPI_ERR_IN_STATUS);
+	CHECK(noted == MPI_ERR_IN_STATUS);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Errhandler_free(&notes);
+}
+
 /* ---- arrays of handles ---- */
 
 #define MANY 3000
@@ -251,6 +281,7 @@ int main(int argc, char **argv)
 	told();
 	parts();
 	fortran();
+	statuses_ignored();
 	many();
 	later();
 	attributes();

@@ -1,7 +1,7 @@
 /*
- * fortran.h - what Fortran and C have otherwise of Open MPI's ABI: the library for programs in Fortran
- * (libmpi_mpifh.so.40) is made of the functions for C alone, so it is right over any libmpi.so.40. What the real one
- * knows of its library's inside would not be there.
+ * fortran.h - how Open MPI's ABI differs between Fortran and C: the library for programs in Fortran
+ * (libmpi_mpifh.so.40) is made of the functions for C, and of the constants of Fortran that libmpi.so.40 exports, so it
+ * works over Open MPI's own and over the stub. It uses nothing else of its library.
  *
  * A LOGICAL is 0 or 1, as with gfortran; statuses and all constants are the same in both languages.
  */
@@ -99,9 +99,9 @@ HANDLE(MPI_Message, Message)
 #define TO_FORTRAN_MPI_Request(h)    PMPI_Request_c2f(h)
 #define TO_FORTRAN_MPI_Message(h)    PMPI_Message_c2f(h)
 
-/* ---- addresses that are constants: the first definition of each name in the program is all libraries' ---- */
+/* ---- addresses that are constants: those of libmpi.so.40, or of the program, whose definitions come first ---- */
 
-extern EXPORT int mpi_fortran_bottom_[], mpi_fortran_in_place_[], mpi_fortran_unweighted_[],
+extern int mpi_fortran_bottom_[], mpi_fortran_in_place_[], mpi_fortran_unweighted_[],
 	mpi_fortran_weights_empty_[], mpi_fortran_status_ignore_[],
 	mpi_fortran_statuses_ignore_[], mpi_fortran_errcodes_ignore_[],
 	mpi_fortran_argv_null_[], mpi_fortran_argvs_null_[];
@@ -152,7 +152,10 @@ static inline void give_error(int *ierror, int error)
 		*ierror = error;
 }
 
-#define GIVE(error) give_error(ierror, error);
+#define GIVE(error)                                                                            \
+	do {                                                                                   \
+		give_error(ierror, error);                                                     \
+	} while (0)
 
 /* ---- lengths, of what comes behind a communicator in Fortran ---- */
 

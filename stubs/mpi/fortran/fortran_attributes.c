@@ -187,7 +187,7 @@ FORTRAN_MPI(keyval_create, KEYVAL_CREATE, Keyval_create,
 {
 	const struct keyval wanted = {NULL, copy, remove, *extra, PMPI_Comm_c2f, 1};
 
-	GIVE(create_keyval(PMPI_Keyval_create, &wanted, key))
+	GIVE(create_keyval(PMPI_Keyval_create, &wanted, key));
 }
 
 #define KEYVALS(name, upper, own, number)                                                      \
@@ -196,7 +196,7 @@ FORTRAN_MPI(keyval_create, KEYVAL_CREATE, Keyval_create,
 	{                                                                                      \
 		const struct keyval wanted = {NULL, copy, remove, *extra, number, 0};          \
                                                                                                \
-		GIVE(create_keyval(PMPI_##own##_create_keyval, &wanted, key))                  \
+		GIVE(create_keyval(PMPI_##own##_create_keyval, &wanted, key));                 \
 	}
 KEYVALS(comm, COMM, Comm, PMPI_Comm_c2f)
 KEYVALS(type, TYPE, Type, PMPI_Type_c2f)
@@ -254,22 +254,26 @@ extern get_function PMPI_Attr_get, PMPI_Comm_get_attr, PMPI_Type_get_attr, PMPI_
 
 #define ATTRIBUTES(name, upper, own)                                                           \
 	FORTRAN_MPI(name##_set_attr, upper##_SET_ATTR, own##_set_attr,                         \
-		(const int *object, const int *key, const MPI_Aint *value, int *ierror)){      \
-		GIVE(set_value(PMPI_##own##_set_attr, PMPI_##own##_f2c(*object), *key,         \
-			*value))} FORTRAN_MPI(name##_get_attr, upper##_GET_ATTR,               \
-		own##_get_attr,                                                                \
+		(const int *object, const int *key, const MPI_Aint *value, int *ierror))       \
+	{                                                                                      \
+		GIVE(set_value(                                                                \
+			PMPI_##own##_set_attr, PMPI_##own##_f2c(*object), *key, *value));      \
+	}                                                                                      \
+	FORTRAN_MPI(name##_get_attr, upper##_GET_ATTR, own##_get_attr,                         \
 		(const int *object, const int *key, MPI_Aint *value, int *flag, int *ierror))  \
 	{                                                                                      \
 		GIVE(get_value(                                                                \
-			PMPI_##own##_get_attr, PMPI_##own##_f2c(*object), *key, value, flag))  \
+			PMPI_##own##_get_attr, PMPI_##own##_f2c(*object), *key, value, flag)); \
 	}
 ATTRIBUTES(comm, COMM, Comm)
 ATTRIBUTES(type, TYPE, Type)
 ATTRIBUTES(win, WIN, Win)
 
 FORTRAN_MPI(attr_put, ATTR_PUT, Attr_put,
-	(const int *comm, const int *key, const int *value, int *ierror)){
-	GIVE(set_value(PMPI_Attr_put, PMPI_Comm_f2c(*comm), *key, *value))}
+	(const int *comm, const int *key, const int *value, int *ierror))
+{
+	GIVE(set_value(PMPI_Attr_put, PMPI_Comm_f2c(*comm), *key, *value));
+}
 
 FORTRAN_MPI(attr_get, ATTR_GET, Attr_get,
 	(const int *comm, const int *key, int *value, int *flag, int *ierror))
@@ -279,7 +283,7 @@ FORTRAN_MPI(attr_get, ATTR_GET, Attr_get,
 
 	if (!gave && *flag)
 		*value = (int)whole;
-	GIVE(gave)
+	GIVE(gave);
 }
 
 /* ---- functions that programs name ---- */

@@ -3,13 +3,6 @@
 
 #include "mpi.fortran.inc"
 
-/* ---- constants ---- */
-
-int mpi_fortran_bottom_[1], mpi_fortran_in_place_[1], mpi_fortran_unweighted_[1],
-	mpi_fortran_weights_empty_[1], mpi_fortran_status_ignore_[6],
-	mpi_fortran_statuses_ignore_[6], mpi_fortran_errcodes_ignore_[1],
-	mpi_fortran_argv_null_[1], mpi_fortran_argvs_null_[1];
-
 /* ---- lengths ---- */
 
 extern int PMPI_Comm_test_inter(void *comm, int *inter), PMPI_Comm_size(void *comm, int *size),

@@ -25,7 +25,7 @@ FORTRAN_MPI(comm_idup, COMM_IDUP, Comm_idup,
 	}
 	if (trecr_mpi_found || gave)
 		free(in_made);
-	GIVE(gave)
+	GIVE(gave);
 }
 
 FORTRAN_MPI(info_get, INFO_GET, Info_get,
@@ -42,7 +42,8 @@ FORTRAN_MPI(info_get, INFO_GET, Info_get,
 	gave = PMPI_Info_get(PMPI_Info_f2c(*info), in_key, *most, in_value, flag);
 	if (!gave && *flag)
 		text_out(value, length_value, in_value);
-	DONE GIVE(gave)
+	exchange_free(&memory);
+	GIVE(gave);
 }
 
 /* ---- spawned processes: arrays of texts, of which a blank one is the last of a program's arguments ---- */
@@ -111,7 +112,7 @@ FORTRAN_MPI(comm_spawn, COMM_SPAWN, Comm_spawn,
 		*made = PMPI_Comm_c2f(in_made);
 	free(in_command);
 	free_texts(in_arguments);
-	GIVE(gave)
+	GIVE(gave);
 }
 
 struct programs {
@@ -160,16 +161,16 @@ FORTRAN_MPI(comm_spawn_multiple, COMM_SPAWN_MULTIPLE, Comm_spawn_multiple,
 	void *in_comm = PMPI_Comm_f2c(*comm), *in_made = NULL;
 	int rank = -1, n, gave;
 
-	/* At the root only is there anything else. */
+	/* At the root only is there anything else, the count included. */
 	PMPI_Comm_rank(in_comm, &rank);
 	n = rank == *root && *count > 0 ? *count : 0;
 	gave = copy_programs(
 		       &p, n, commands, length_command, arguments, length_argument, infos) < 0
 		       ? MPI_ERR_NO_MEM
-		       : PMPI_Comm_spawn_multiple(n ? n : *count, p.commands, p.arguments, most,
-				 p.infos, *root, in_comm, &in_made, errors_or_null(errors));
+		       : PMPI_Comm_spawn_multiple(n, p.commands, p.arguments, most, p.infos,
+				 *root, in_comm, &in_made, errors_or_null(errors));
 	if (!gave)
 		*made = PMPI_Comm_c2f(in_made);
 	free_programs(&p, n);
-	GIVE(gave)
+	GIVE(gave);
 }

@@ -4,6 +4,7 @@
 extern int PMPI_Type_get_contents(
 	void *type, int ints, int addresses, int types, int *i, MPI_Aint *a, void **t),
 	PMPI_Type_match_size(int typeclass, int size, void **type),
+	PMPI_Type_size(void *type, int *size),
 	PMPI_Get_address(void *location, MPI_Aint *address),
 	PMPI_Type_get_extent(void *type, MPI_Aint *lower, MPI_Aint *extent),
 	PMPI_Type_create_hindexed(
@@ -30,30 +31,47 @@ FORTRAN_MPI(type_get_contents, TYPE_GET_CONTENTS, Type_get_contents,
 	for (size_t k = 0; k < length && !gave; k++)
 		if (in_t[k])
 			t[k] = PMPI_Type_c2f(in_t[k]);
-	DONE GIVE(gave)
+	exchange_free(&memory);
+	GIVE(gave);
 }
 
-/* Fortran's types of a class (MPI_TYPECLASS_INTEGER, _REAL, _COMPLEX), by their numbers; C's are others. */
+/* Whether a type is there, and of that size: some are not with each compiler. */
+static int has_size(int type, int size)
+{
+	int own = 0;
+
+	return !PMPI_Type_size(PMPI_Type_f2c(type), &own) && own == size;
+}
+
+/*
+ * Fortran's types of a class (MPI_TYPECLASS_INTEGER, _REAL, _COMPLEX), by their numbers, in the order of Open MPI: the
+ * compiler's flags say how large the first one of each is. C's are others. 0: there is none.
+ */
 static int fortrans_type(int typeclass, int size)
 {
 	static const struct {
 		int typeclass, size, number;
 	} types[] = {
+		{1, 0, 7},
 		{1, 1, 8},
 		{1, 2, 9},
 		{1, 4, 10},
 		{1, 8, 11},
 		{1, 16, 12},
+		{2, 0, 13},
 		{2, 4, 14},
 		{2, 8, 15},
 		{2, 16, 16},
+		{3, 0, 18},
 		{3, 8, 19},
 		{3, 16, 20},
 		{3, 32, 21},
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (types[i].typeclass == typeclass && types[i].size == size)
+		if (types[i].typeclass == typeclass &&
+			(!types[i].size || types[i].size == size) &&
+			has_size(types[i].number, size))
 			return types[i].number;
 	return 0;
 }
@@ -61,15 +79,16 @@ static int fortrans_type(int typeclass, int size)
 FORTRAN_MPI(type_match_size, TYPE_MATCH_SIZE, Type_match_size,
 	(const int *typeclass, const int *size, int *type, int *ierror))
 {
+	enum { NO_TYPES_SIZE = 3 };
 	int number = fortrans_type(*typeclass, *size), gave = 0;
 	void *made = NULL;
 
-	/* It knows how to fail. */
+	/* The function for C fails as it should, also where C has a type of that size. */
 	if (!number)
-		gave = PMPI_Type_match_size(*typeclass, *size, &made);
-	if (!gave)
-		*type = number ? number : PMPI_Type_c2f(made);
-	GIVE(gave)
+		gave = PMPI_Type_match_size(*typeclass, NO_TYPES_SIZE, &made);
+	else
+		*type = number;
+	GIVE(gave);
 }
 
 /* ---- MPI-1 ---- */
@@ -81,7 +100,7 @@ FORTRAN_MPI(address, ADDRESS, Address, (void *location, int *address, int *ierro
 
 	if (!gave)
 		*address = (int)whole;
-	GIVE(gave)
+	GIVE(gave);
 }
 
 FORTRAN_MPI(type_extent, TYPE_EXTENT, Type_extent, (const int *type, int *extent, int *ierror))
@@ -91,7 +110,7 @@ FORTRAN_MPI(type_extent, TYPE_EXTENT, Type_extent, (const int *type, int *extent
 
 	if (!gave)
 		*extent = (int)whole;
-	GIVE(gave)
+	GIVE(gave);
 }
 
 FORTRAN_MPI(type_lb, TYPE_LB, Type_lb, (const int *type, int *bound, int *ierror))
@@ -101,7 +120,7 @@ FORTRAN_MPI(type_lb, TYPE_LB, Type_lb, (const int *type, int *bound, int *ierror
 
 	if (!gave)
 		*bound = (int)lower;
-	GIVE(gave)
+	GIVE(gave);
 }
 
 FORTRAN_MPI(type_ub, TYPE_UB, Type_ub, (const int *type, int *bound, int *ierror))
@@ -111,7 +130,7 @@ FORTRAN_MPI(type_ub, TYPE_UB, Type_ub, (const int *type, int *bound, int *ierror
 
 	if (!gave)
 		*bound = (int)(lower + whole);
-	GIVE(gave)
+	GIVE(gave);
 }
 
 FORTRAN_MPI(type_hvector, TYPE_HVECTOR, Type_hvector,
@@ -124,7 +143,7 @@ FORTRAN_MPI(type_hvector, TYPE_HVECTOR, Type_hvector,
 
 	if (!gave)
 		*type = PMPI_Type_c2f(made);
-	GIVE(gave)
+	GIVE(gave);
 }
 
 FORTRAN_MPI(type_hindexed, TYPE_HINDEXED, Type_hindexed,
@@ -144,7 +163,8 @@ FORTRAN_MPI(type_hindexed, TYPE_HINDEXED, Type_hindexed,
 		*count, lengths, in_places, PMPI_Type_f2c(*old), &made);
 	if (!gave)
 		*type = PMPI_Type_c2f(made);
-	DONE GIVE(gave)
+	exchange_free(&memory);
+	GIVE(gave);
 }
 
 FORTRAN_MPI(type_struct, TYPE_STRUCT, Type_struct,
@@ -165,5 +185,6 @@ FORTRAN_MPI(type_struct, TYPE_STRUCT, Type_struct,
 	gave = PMPI_Type_create_struct(*count, lengths, in_places, in_types, &made);
 	if (!gave)
 		*type = PMPI_Type_c2f(made);
-	DONE GIVE(gave)
+	exchange_free(&memory);
+	GIVE(gave);
 }

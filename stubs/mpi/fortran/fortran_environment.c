@@ -12,7 +12,7 @@ FORTRAN_MPI(init, INIT, Init, (int *ierror))
 	int argc = 0;
 	char **argv = NULL;
 
-	GIVE(PMPI_Init(&argc, &argv))
+	GIVE(PMPI_Init(&argc, &argv));
 }
 
 FORTRAN_MPI(init_thread, INIT_THREAD, Init_thread,
@@ -21,7 +21,7 @@ FORTRAN_MPI(init_thread, INIT_THREAD, Init_thread,
 	int argc = 0;
 	char **argv = NULL;
 
-	GIVE(PMPI_Init_thread(&argc, &argv, *required, provided))
+	GIVE(PMPI_Init_thread(&argc, &argv, *required, provided));
 }
 
 FORTRAN_MPI(pcontrol, PCONTROL, Pcontrol, (const int *level))
@@ -52,15 +52,17 @@ FORTRAN_RETURNS(MPI_Aint, ompi, mpi, MPI, aint_diff, AINT_DIFF, Aint_diff,
 }
 
 FORTRAN_MPI(alloc_mem, ALLOC_MEM, Alloc_mem,
-	(const MPI_Aint *size, const int *info, void *base, int *ierror)){
-	GIVE(PMPI_Alloc_mem(*size, PMPI_Info_f2c(*info), base))}
+	(const MPI_Aint *size, const int *info, void *base, int *ierror))
+{
+	GIVE(PMPI_Alloc_mem(*size, PMPI_Info_f2c(*info), base));
+}
 
 /* The program has its buffer, as only C tells its address. */
 FORTRAN_MPI(buffer_detach, BUFFER_DETACH, Buffer_detach, (void *buffer, int *size, int *ierror))
 {
 	void *address;
 
-	GIVE(PMPI_Buffer_detach(&address, size))
+	GIVE(PMPI_Buffer_detach(&address, size));
 }
 
 /* A compiler must think that it looks at the argument. */
@@ -91,7 +93,7 @@ FORTRAN_MPI(win_allocate, WIN_ALLOCATE, Win_allocate,
 
 	if (!gave)
 		*win = PMPI_Win_c2f(made);
-	GIVE(gave)
+	GIVE(gave);
 }
 POINTER_NAME(win_allocate, WIN_ALLOCATE, Win_allocate)
 
@@ -105,14 +107,16 @@ FORTRAN_MPI(win_allocate_shared, WIN_ALLOCATE_SHARED, Win_allocate_shared,
 
 	if (!gave)
 		*win = PMPI_Win_c2f(made);
-	GIVE(gave)
+	GIVE(gave);
 }
 POINTER_NAME(win_allocate_shared, WIN_ALLOCATE_SHARED, Win_allocate_shared)
 
 FORTRAN_MPI(win_shared_query, WIN_SHARED_QUERY, Win_shared_query,
-	(const int *win, const int *rank, MPI_Aint *size, int *unit, void *base, int *ierror)){
-	GIVE(PMPI_Win_shared_query(PMPI_Win_f2c(*win), *rank, size, unit,
-		base))} POINTER_NAME(win_shared_query, WIN_SHARED_QUERY, Win_shared_query)
+	(const int *win, const int *rank, MPI_Aint *size, int *unit, void *base, int *ierror))
+{
+	GIVE(PMPI_Win_shared_query(PMPI_Win_f2c(*win), *rank, size, unit, base));
+}
+POINTER_NAME(win_shared_query, WIN_SHARED_QUERY, Win_shared_query)
 
 /* ---- how large a variable is, by its type and rank ---- */
 
@@ -142,7 +146,8 @@ FORTRAN_MPI(win_shared_query, WIN_SHARED_QUERY, Win_shared_query,
 	SIZEOF_NAME(type, r13, size)                                                           \
 	SIZEOF_NAME(type, r14, size)                                                           \
 	SIZEOF_NAME(type, r15, size)
-	SIZEOF(character, 1) SIZEOF(logical, 4) SIZEOF(int8, 1) SIZEOF(int16, 2)
-		SIZEOF(int32, 4) SIZEOF(int64, 8) SIZEOF(real32, 4) SIZEOF(real64, 8)
-			SIZEOF(real128, 16) SIZEOF(complex32, 8) SIZEOF(complex64, 16)
-				SIZEOF(complex128, 32)
+SIZEOF(character, 1)
+SIZEOF(logical, 4)
+SIZEOF(int8, 1) SIZEOF(int16, 2) SIZEOF(int32, 4) SIZEOF(int64, 8) SIZEOF(real32, 4)
+	SIZEOF(real64, 8) SIZEOF(real128, 16) SIZEOF(complex32, 8) SIZEOF(complex64, 16)
+		SIZEOF(complex128, 32)

@@ -72,7 +72,7 @@ FORTRAN_MPI(op_create, OP_CREATE, Op_create,
 
 	if (!gave)
 		*op = PMPI_Op_c2f(made);
-	GIVE(gave)
+	GIVE(gave);
 }
 
 typedef int create_handler_function(void *function, void **handler);
@@ -87,7 +87,7 @@ static void create_handler(create_handler_function *create, struct functions *f,
 
 	if (!gave)
 		*handler = PMPI_Errhandler_c2f(made);
-	GIVE(gave)
+	GIVE(gave);
 }
 
 #define HANDLERS(name, upper, own, functions)                                                  \
@@ -157,7 +157,7 @@ FORTRAN_MPI(grequest_start, GREQUEST_START, Grequest_start,
 		else
 			*request = PMPI_Request_c2f(made);
 	}
-	GIVE(gave)
+	GIVE(gave);
 }
 
 /* ---- data representations ---- */
@@ -251,5 +251,6 @@ FORTRAN_MPI(register_datarep, REGISTER_DATAREP, Register_datarep,
 
 	NO_MEMORY_GIVES(ierror)
 	gave = register_representation(in_name, &wanted);
-	DONE GIVE(gave)
+	exchange_free(&memory);
+	GIVE(gave);
 }

@@ -1,6 +1,8 @@
 /* Variables of libmpi.so.40. A program at a fixed address has copies of them, as large as these are. */
 #include "stubs/mpi/openmpi/predefined.h"
 
+#include <stdbool.h>
+
 #include "shared/records.h"
 
 #define OBJECT(type, symbol, size, number, number_in_fortran)                                  \
@@ -35,9 +37,30 @@ void *const predefined_handles[MPI_PLACES] = {
 uintptr_t predefined_first = UINTPTR_MAX, predefined_last;
 extern STUB_HIDDEN struct crossing_library mpi_library;
 
+/* ---- constants of Fortran: addresses, which libraries for it look up here ---- */
+
+#define FORTRAN_CONSTANT(name, words)                                                          \
+	extern EXPORT int mpi_fortran_##name##_[words];                                        \
+	int mpi_fortran_##name##_[words];
+FORTRAN_CONSTANT(bottom, 1)
+FORTRAN_CONSTANT(in_place, 1)
+FORTRAN_CONSTANT(unweighted, 1)
+FORTRAN_CONSTANT(weights_empty, 1)
+FORTRAN_CONSTANT(status_ignore, 6)
+FORTRAN_CONSTANT(statuses_ignore, 6)
+FORTRAN_CONSTANT(errcodes_ignore, 1)
+FORTRAN_CONSTANT(argv_null, 1)
+FORTRAN_CONSTANT(argvs_null, 1)
+
+/* What C compares statuses of Fortran with (libmpich.c): a program in Fortran may have its own constants, whose
+ * addresses ld.so knows. */
+extern EXPORT int *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+
 static void __attribute__((constructor)) set_up(void)
 {
 	mpi_library.abi = MPI_ABI_OPENMPI;
+	MPI_F_STATUS_IGNORE = mpi_fortran_status_ignore_;
+	MPI_F_STATUSES_IGNORE = mpi_fortran_statuses_ignore_;
 	for (size_t i = 0; i < MPI_PLACES; i++) {
 		uintptr_t at = (uintptr_t)predefined_handles[i];
 
@@ -137,13 +160,24 @@ EXPORTED(void *, MPI_File_f2c, (int number))
 	return number ? mpich_MPI_File_f2c(number) : &ompi_mpi_file_null;
 }
 
-/* A status in Fortran is the same words. */
+/* ---- statuses ---- */
+
+enum { MPI_ERR_IN_STATUS = 18 };
+
+extern int PMPI_Comm_call_errhandler(void *comm, int code);
+
+static bool is_ignored(const int *status)
+{
+	return !status || status == MPI_F_STATUS_IGNORE || status == MPI_F_STATUSES_IGNORE;
+}
+
+/* One of Fortran is the same words. */
 static int copy_status(int *to, const int *from)
 {
-	enum { OTHER = 13 /* MPI_ERR_ARG */ };
-
-	if (!to || !from)
-		return OTHER;
+	if (is_ignored(to) || is_ignored(from)) {
+		PMPI_Comm_call_errhandler(&ompi_mpi_comm_world, MPI_ERR_IN_STATUS);
+		return MPI_ERR_IN_STATUS;
+	}
 	for (size_t i = 0; i < sizeof(struct openmpi_status) / sizeof(*to); i++)
 		to[i] = from[i];
 	return 0;
