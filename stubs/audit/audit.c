@@ -64,12 +64,12 @@ static struct library {
 		.found = "trecr_mpi_found",
 		.kind = "mpi",
 		.has_insiders = 1},
-	/* Its functions for Fortran; those of Open MPI 5 are more. */
+	/* Its functions for Fortran; those of Open MPI 5 are more. This name is the same for all compilers. */
 	{.name = FORTRAN,
 		.stub = STUBS "/" FORTRAN,
 		.kind = "mpi",
 		.has_insiders = 1,
-		.newer = "mpi_session_init_"},
+		.newer = "ompi_session_init_f"},
 };
 
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
@@ -300,29 +300,36 @@ static int is_insider(const char *name, const char *file)
 	       (!is_called(file, FORTRAN) || is_newer(name, file));
 }
 
+static void tell_of_insider(const char *message)
+{
+	if (!insiders_told++)
+		raw_complain(message);
+}
+
 /* Whether the real library must stay. */
 static int has_insider(const struct library *l)
 {
+	static const char message[] =
+		"Open MPI's library for C++, and that for Fortran of Open MPI 5, need its "
+		"library beside them: it is in the program, as without --mpi=lower";
+
 	if (!l->has_insiders || !insider_seen)
 		return 0;
-	if (!insiders_told++)
-		raw_complain("Open MPI's library for C++, and that for Fortran of Open MPI 5, "
-			     "need its library beside "
-			     "them: it is in the "
-			     "program, as without --mpi=lower");
+	tell_of_insider(message);
 	return 1;
 }
 
 static void see_insider(void)
 {
+	static const char message[] =
+		"Open MPI's library for C++, or that for Fortran of Open MPI 5, is loaded "
+		"after "
+		"its library is in the lower half, where it does not find it: use --mpi=whole";
+
 	insider_seen = 1;
 	for (unsigned i = 0; i < LIBRARIES; i++)
-		if (libraries[i].has_insiders && libraries[i].found && *libraries[i].real &&
-			!insiders_told++)
-			raw_complain("Open MPI's library for C++, or that for Fortran of Open "
-				     "MPI 5, is loaded after "
-				     "its library is in the "
-				     "lower half, where it does not find it: use --mpi=whole");
+		if (libraries[i].has_insiders && libraries[i].found && *libraries[i].real)
+			tell_of_insider(message);
 }
 
 /*
