@@ -95,6 +95,31 @@ for v in tree_spawns tree_vforks; do
 done
 scenario "tree_vforks: restarted twice in a row" twice "$victim/tree_vforks"
 
+# Held up for longer than a freeze may last, as on a suspended machine, when its last process has been asked to stop: the
+# program has made none meanwhile.
+arena held_up
+faults fault
+held_up() {
+	exec env LD_PRELOAD="$build/t/fault.so" TRECR_FAULT="$PWD/fault" "$build/trecr-run" "$@"
+}
+# shellcheck disable=SC2016
+held_up -d ck -- sh -c 'sleep 1000 & trap "kill $!; echo ok; exit 0" USR1; echo ready; wait' </dev/null >out 2>err &
+sup=$!
+await -t 60 -p $sup out '^ready$' >/dev/null 2>await.err
+faults fault wait 1 freeze hold
+checkpoint &
+asked=$!
+until faults fault fired || ! kill -0 $asked; do
+	await -t 0.02 -e never
+done 2>/dev/null
+ok "a freeze is held up" faults fault fired
+await -t 11 -p $asked 2>/dev/null # FREEZE_LIMIT_NS, and a second
+faults fault off
+ok "and the checkpoint is taken all the same" wait $asked || explain
+finish
+is "$status" 0 "the program runs on" || explain
+sweep >/dev/null
+
 # posix_spawn(3) holds its caller until the child has opened its files. Named is the thread that waits.
 cat >"$scratch/opens.py" <<-'END'
 	import os

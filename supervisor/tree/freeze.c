@@ -93,10 +93,14 @@ static int freeze_pass(struct freezer *f, struct err *e)
 #define QUIET_PASSES      2
 #define QUIET_PASSES_BUSY 6
 
+/* Passes with something new before the program is to blame for them: the first always has, and the second may find
+ * what was made during the first, however long that was held up (a busy machine, a suspended one). */
+#define NEW_PASSES 3
+
 static int freeze_all(struct freezer *f, struct err *e)
 {
+	int quiet = 0, silent = 0, new_passes = 0;
 	pid_t last_pid = 0;
-	int quiet = 0, silent = 0;
 
 	while (silent < QUIET_PASSES && quiet < QUIET_PASSES_BUSY) {
 		pid_t now;
@@ -107,7 +111,9 @@ static int freeze_all(struct freezer *f, struct err *e)
 		quiet = f->found_new ? 0 : quiet + 1;
 		silent = f->found_new || now != last_pid ? 0 : silent + 1;
 		last_pid = now;
-		if (!quiet && clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
+		new_passes += f->found_new;
+		if (!quiet && new_passes >= NEW_PASSES &&
+			clock_ns(CLOCK_MONOTONIC) > f->target->deadline_ns)
 			return err_set(e, 0,
 				"cannot freeze process %d: it creates processes faster than "
 				"they can be stopped",
