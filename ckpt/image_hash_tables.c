@@ -45,6 +45,18 @@ void image_writer_parent(
 	}
 }
 
+int image_writer_check_tables(const struct image_writer *w, struct err *e)
+{
+	for (size_t i = 0; i < buf_count(&w->extents, struct image_extent); i++) {
+		const struct image_extent *x = buf_at(&w->extents, struct image_extent, i);
+
+		if (x->hash_table && !image_hashes_of(w->parent, x->hash_table - 1,
+					     x->first_hash, x->blocks, e))
+			return -1;
+	}
+	return 0;
+}
+
 void image_hash_sums(const uint8_t *hashes, uint64_t count, struct buf *sums)
 {
 	for (uint64_t at = 0; at < count; at += IMAGE_HASH_PIECE) {

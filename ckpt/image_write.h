@@ -107,6 +107,10 @@ struct block_place {
 void image_writer_parent(
 	struct image_writer *w, const struct image *parent, const uint32_t *parent_source);
 
+/* Read and check the parent's hashes that have been referred to, as far as nobody has before: those of blocks that are known
+ * not to have changed. When all has been recorded. 0, or -1: the image could not be restarted. */
+int image_writer_check_tables(const struct image_writer *w, struct err *e);
+
 /* Record @blocks blocks that another file has; @hashes only where place->table is 0. Thread-safe. */
 void image_writer_reference(struct image_writer *w, uint32_t object, uint64_t address,
 	const struct block_place *place, uint32_t blocks, const uint8_t *hashes);

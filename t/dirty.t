@@ -13,6 +13,16 @@ watched() {
 	grep -c '^VmFlags:.* uw' "/proc/$(program_of "$sup")/smaps"
 }
 
+# damage_hashes CHECKPOINT: a bit in the midst of the hashes of its only process
+damage_hashes() {
+	local file at size
+	file=$(find "$1" -regex '.*/[0-9]+' | head -1)
+	# struct image_parts, at byte 256 (trecr-image(5))
+	read -r at size <<<"$(od -An -tu8 -j256 -N16 "$file" | xargs)"
+	((size > 0)) || return 1
+	edit-image "$file" flip $((at + size / 2))
+}
+
 # ---- whatever is done to memory ----
 arena all
 RUN_FLAGS="--incremental --dirty=uffd"
@@ -72,6 +82,29 @@ ok "and right" quiet trecr-inspect --verify ck
 freeze_away || explain
 restart_here && finish
 is "$status" 0 "and whole, without having been read" || explain
+
+# ---- hashes that are referred to without having been read ----
+arena damaged
+RUN_FLAGS="--incremental --dirty=uffd"
+launch "$victim/idle" touch 64 50
+checkpoint || explain
+first=$path
+damage_hashes "$first"
+kill -USR2 "$sup"
+await -t 60 -p "$sup" out "^touched 1\$" >/dev/null
+not_ok "the first checkpoint's hashes are damaged" quiet trecr-inspect --verify "$first"
+ok "there is a next checkpoint" checkpoint || explain
+isnt "$path" "$first" "which is another one"
+ok "it needs none of them" quiet trecr-inspect --verify "$path" || explain
+ok "it is a full one" [ "$(du -sk "$path" | cut -f1)" -gt 64000 ]
+kill -USR2 "$sup"
+await -t 60 -p "$sup" out "^touched 2\$" >/dev/null
+checkpoint || explain
+ok "the one behind it is small" [ "$(du -sk "$path" | cut -f1)" -lt 8000 ]
+ok "and right" quiet trecr-inspect --verify "$path"
+freeze_away || explain
+restart_here && finish
+is "$status" 0 "and can be restarted" || explain
 export TRECR_TEST_CHECK_CLEAN=1
 
 # ---- a checkpoint that has failed is nothing to compare with ----

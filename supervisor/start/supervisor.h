@@ -61,8 +61,9 @@ struct complete_checkpoint {
 	uint64_t pause_ns;
 	uint64_t stored_bytes;
 	uint64_t memory_bytes;
-	uint64_t sync_ns;   /* from the last byte written to the last one on the disk */
-	bool unrestartable; /* it could not be restarted: nothing is to build on it */
+	uint64_t sync_ns; /* from the last byte written to the last one on the disk */
+	/* It could not be restarted, or hashes that it needs are damaged: nothing is to build on it. */
+	bool unrestartable;
 };
 
 struct supervisor {

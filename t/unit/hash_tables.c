@@ -16,6 +16,7 @@
 static uint8_t (*memory)[IMAGE_BLOCK];
 static bool changed[BLOCKS]; /* since the last checkpoint */
 static char names[LENGTH][16];
+static bool checked; /* the last image refers to hashes that are all whole */
 
 static int read_memory(void *context, uint64_t address, void *data, size_t size, struct err *e)
 {
@@ -158,6 +159,7 @@ static struct image *save(unsigned n, const struct image *parent, enum way way,
 		ok(false, "%s: %s", names[n], e.msg);
 		exit(1);
 	}
+	checked = !image_writer_check_tables(to_write.writer, NULL);
 	memset(changed, 0, sizeof(changed));
 	return finish(to_write.writer, n);
 }
@@ -272,7 +274,7 @@ static void test_random(unsigned seed)
 		next = save(n, img, rand() % WAYS, methods[rand() % 4], 1 + rand() % 4);
 		image_close(img);
 		img = next;
-		right = is_right(img) && !image_check_all(img, NULL);
+		right = checked && is_right(img) && !image_check_all(img, NULL);
 		small = is_small(img);
 	}
 	image_close(img);
@@ -396,10 +398,12 @@ static void test_knowing(void)
 	second = save(1, first, BY_KNOWING, "none", 1);
 	ok(second->hash_count == 1, "a hash of the parent that is not needed is not read (%zu)",
 		second->hash_count);
+	ok(!checked, "that it is damaged is found in the end");
 	fill(BLOCKS - 2, 1);
 	third = save(2, second, BY_KNOWING, "none", 1);
 	ok(third->hash_count == 1, "a hash that is not needed is not read (%zu)",
 		third->hash_count);
+	ok(!checked, "found in the end, too, behind another image");
 	flip(0, image_hashes_offset(first) + 1);
 	ok(is_right(third), "and all is there");
 	image_close(first);
