@@ -73,6 +73,22 @@ await -t 60 out '^ok$' >/dev/null
 is "$(tail -n 1 out)" ok "the program is as it was"
 sweep >/dev/null
 
+# Processes whose memory is written while that of others is listed.
+arena tree
+launch "$victim/tree_family"
+trecr-ckpt $slowly "$sup" >first 2>first.err &
+client=$!
+ok "the status tells how far a checkpoint of a tree is" \
+	await_status '^now +writing memory, [0-9.]+ (bytes|[KM]iB) of [0-9.]+ [KM]iB, [0-9.]+ (bytes|[KM]iB)/s'
+kill -TERM $client
+wait $client
+not_ok "a deadline that it cannot meet" trecr-ckpt $slowly --deadline 5 "$sup" 2>deadline.err
+like "$(cat deadline.err)" 'cannot be ready before the deadline: .* still to be written, and at' \
+	"is known before it is over"
+ok "one that it can" quiet trecr-ckpt --deadline 60 "$sup"
+finish
+is "$status" 0 "the tree is as it was" || explain
+
 # A batch system's way: a signal, and some seconds.
 arena signal
 RUN_FLAGS="--ckpt-signal=USR2 --deadline=5 $slowly" launch "$victim/idle"

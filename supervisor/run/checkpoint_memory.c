@@ -152,6 +152,13 @@ static struct maps_ahead *begin_maps(struct checkpoint_work *w)
 	return ahead;
 }
 
+static void end_maps(struct checkpoint_work *w, struct maps_ahead *ahead)
+{
+	for (size_t i = 0; i < w->process_count; i++)
+		w->dumps[i].maps_ahead = NULL;
+	maps_ahead_end(ahead);
+}
+
 /* Process @i, whose memory has been listed, is written while that of others is: what has too little memory for others to
  * look for theirs in it, and is not asked for what to write. */
 static void write_meanwhile(struct checkpoint_work *w, size_t i, struct blocks_stream *stream,
@@ -163,9 +170,15 @@ static void write_meanwhile(struct checkpoint_work *w, size_t i, struct blocks_s
 		return;
 	*file = prepare_runs(
 		w, i, &d->runs, d->writer, checkpoint_parent_process(w, d->process->vpid));
-	file->done = NULL;
 	d->is_written = true;
 	blocks_stream_add(stream, file);
+}
+
+/* All memory has been listed: nothing but to write it is left. */
+static void begin_writing(struct checkpoint_work *w)
+{
+	under_way_writes(w->under_way, w->info.memory_bytes);
+	phase_now = PHASE_WRITE;
 }
 
 static int dump_all_memory(struct checkpoint_work *w)
@@ -175,12 +188,15 @@ static int dump_all_memory(struct checkpoint_work *w)
 	struct maps_ahead *ahead = begin_maps(w);
 	int failed = 0;
 
+	under_way_counts(w->under_way);
 	for (size_t i = 0; i < w->process_count && !failed; i++) {
 		failed = dump_one_memory(w, i);
 		if (!failed && w->process_count > 1)
 			write_meanwhile(w, i, stream, &files[i]);
 	}
-	maps_ahead_end(ahead);
+	end_maps(w, ahead);
+	if (!failed)
+		begin_writing(w);
 	failed |= blocks_stream_end(stream, failed, w->e);
 	for (size_t i = 0; i < w->process_count; i++)
 		free((void *)files[i].parent_source);
@@ -255,19 +271,9 @@ static int write_together(struct checkpoint_work *w)
 	return failed;
 }
 
-static uint64_t bytes_to_write(const struct checkpoint_work *w)
-{
-	uint64_t bytes = w->info.memory_bytes;
-
-	for (size_t i = 0; i < w->process_count; i++)
-		bytes -= w->dumps[i].is_written ? w->dumps[i].memory_bytes : 0;
-	return bytes;
-}
-
 int checkpoint_write_memory(struct checkpoint_work *w)
 {
-	under_way_writes(w->under_way, bytes_to_write(w));
-	phase_now = PHASE_WRITE;
+	begin_writing(w);
 	if (write_together(w))
 		return -1;
 	for (size_t i = 0; i < w->process_count; i++) {

@@ -84,9 +84,16 @@ int under_way_finally(struct under_way *u, struct err *e)
 	return open == UNDER_WAY_CANCELLED ? tell_cancelled(u, e) : 0;
 }
 
-void under_way_writes(struct under_way *u, uint64_t total)
+void under_way_counts(struct under_way *u)
 {
 	__atomic_store_n(&u->done_bytes, 0, __ATOMIC_RELAXED);
+	u->total_bytes = 0;
+	u->write_ns = 0;
+}
+
+void under_way_writes(struct under_way *u, uint64_t total)
+{
+	u->done_before = __atomic_load_n(&u->done_bytes, __ATOMIC_RELAXED);
 	u->total_bytes = total;
 	u->write_ns = clock_ns(CLOCK_MONOTONIC);
 }
@@ -98,7 +105,7 @@ static uint64_t rate_so_far(const struct under_way *u, uint64_t now)
 
 	if (!since || now < since + RATE_AFTER_NS)
 		return 0;
-	return done * 1e9 / (now - since);
+	return (done - u->done_before) * 1e9 / (now - since);
 }
 
 int under_way_foresee(const struct under_way *u, uint64_t deadline_ns, struct err *e)

@@ -32,7 +32,8 @@ struct under_way {
 	bool attached;        /* the program's processes are traced: nobody else may wait */
 
 	uint64_t started_ns;          /* CLOCK_MONOTONIC */
-	_Atomic uint64_t write_ns;    /* when memory began to be written, 0: not yet */
+	_Atomic uint64_t write_ns;    /* since when nothing but writing goes on, 0: not yet */
+	_Atomic uint64_t done_before; /* of done_bytes, before that */
 	_Atomic uint64_t total_bytes; /* of memory, once that is known */
 	uint64_t done_bytes;          /* how many of them have been dealt with; atomic */
 	/* How long the last checkpoint took from the last byte written to the last one on the
@@ -62,7 +63,11 @@ int under_way_cancelled(struct under_way *u, struct err *e);
 /* The same, and from here on nothing can cancel it. */
 int under_way_finally(struct under_way *u, struct err *e);
 
-/* Memory of @total bytes is to be written. */
+/* From here on what is written of memory counts: nothing has been, and how much there is is not known. */
+void under_way_counts(struct under_way *u);
+
+/* Memory is @total bytes in all, and the rest of it is written from now on: at what rate counts from here, as what was written
+ * before waited for other work. */
 void under_way_writes(struct under_way *u, uint64_t total);
 
 /* -1, with @e filled, when by the rate so far memory cannot be written before @deadline_ns
