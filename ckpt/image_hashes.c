@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ckpt/hash.h"
+#include "ckpt/image_memory.h"
 #include "ckpt/image_read_private.h"
 #include "lib/util.h"
 
@@ -208,7 +209,7 @@ int image_open_table(struct image *img, uint32_t table, struct err *e)
 	in->count = t->count;
 	in->sums = (const uint64_t *)img->notes[IMAGE_NOTE_HASH_SUMS].data + t->first_sum;
 	in->source = source;
-	in->hashes = malloc(t->count * IMAGE_HASH_SIZE + 1);
+	in->hashes = image_memory_get(t->count * IMAGE_HASH_SIZE + 1);
 	if (!in->hashes)
 		return image_bad(img, e, "no memory for %" PRIu64 " hashes", t->count);
 	return init_table(in, e);
@@ -223,7 +224,7 @@ void image_free_tables(struct image *img)
 			pthread_mutex_destroy(&t->locks[k]);
 		free(t->is_here);
 		if (i)
-			free(t->hashes);
+			image_memory_free(t->hashes);
 	}
 	free(img->tables);
 }
