@@ -104,7 +104,7 @@ int checkpoint_maker(const char *path, struct image_maker *m, struct err *e);
 /* The descriptors that it is read by: int, appended to @fds. */
 void checkpoint_descriptors(const struct checkpoint *c, struct buf *fds);
 
-/* Read all hashes of blocks that are in files of earlier checkpoints: image_hash() does not fail afterwards. */
+/* Read all hashes of blocks, its own and those in files of earlier checkpoints: image_hash() does not fail afterwards. */
 int checkpoint_need_hashes(const struct checkpoint *c, struct err *e);
 /* Compare the hashes of all blocks of all files. */
 int checkpoint_verify(const struct checkpoint *c, struct err *e);

@@ -208,8 +208,8 @@ static void tell_of_more(
 			dir, keep, keep == 1 ? "" : "s");
 }
 
-/* Whether there are so few checkpoints that all stay: to look at them takes time, as each has hashes
- * of all memory. */
+/* Whether there are so few checkpoints that all stay: to look at them takes time, as the index of
+ * each is read. */
 static int all_stay(int fd, const char *dir, unsigned keep, struct err *e)
 {
 	struct store_entries all = {0};
