@@ -58,6 +58,7 @@ enum lower_result {
 	LOWER_OK,
 	LOWER_FAILED,
 	LOWER_AGAIN,    /* something is half done: in a moment it may be otherwise */
+	LOWER_PENDING,  /* likewise, and it takes as long as the program, or a device, takes */
 	LOWER_RESTLESS, /* the devices have not come to rest */
 	LOWER_NO_ROOM,  /* of LOWER_TRY: others use the devices, the program among them */
 	LOWER_UNABLE,   /* of LOWER_HASH: the memory has to be read */

@@ -71,6 +71,12 @@ scenario "user objects, undisturbed" all_turns "$split/user_objects"
 scenario "user objects, over three restarts" three_restarts "$split/user_objects"
 scenario "user objects, with checkpoints on the way" run_on_turns "$split/user_objects"
 
+# A handle that the driver gives out again is the new object's, also while the old one is being destroyed.
+undisturbed() {
+	finish && [ "$status" = 0 ] && grep -qx ok out
+}
+scenario "graphs that many threads make and destroy" undisturbed "$split/graph_threads"
+
 # What cannot be done with graphs that allocate memory, as the driver has it.
 arena rules
 "$split/graph_rules" >natively 2>&1
@@ -109,6 +115,13 @@ refused device "it holds an executable CUDA graph for launches by device code, w
 RUN_FLAGS="--gpu=on --drain-timeout=1"
 refused capture "it is capturing a stream into a graph"
 refused ending "the destructor of a CUDA user object that has no references any more has not returned yet"
+
+# One that ends within --drain-timeout is waited for.
+arena slow
+RUN_FLAGS=--gpu=on
+launch "$split/graphs" slow && checkpoint && finish && [ "$status" = 0 ] && grep -qx ok out
+result $? "a destructor that takes three seconds is waited for" || explain
+sweep 2 >/dev/null
 
 # A driver with other handles: seen before the program is ended, and at a restart.
 arena handles

@@ -19,6 +19,17 @@ struct object *graph_object(const struct cuda_state *s, uint32_t kind, const voi
 	return o;
 }
 
+/* The program's object for the real handle of a graph or node, which is described. */
+static struct object *described_object(
+	const struct cuda_state *s, uint32_t kind, const void *real)
+{
+	struct object *o = graph_object(s, kind, real);
+
+	if (o)
+		o->flags |= CUDA_OBJECT_SAVED;
+	return o;
+}
+
 /* ---- a graph ---- */
 
 static int save_edges(
@@ -46,7 +57,7 @@ static int save_node(struct cuda_state *s, struct graph_node *n,
 
 	if (r)
 		return cuda_failed("cuGraphNodeGetType", r);
-	n->object = graph_object(s, CUDA_GRAPH_NODE, n->real);
+	n->object = described_object(s, CUDA_GRAPH_NODE, n->real);
 	return graph_save_node(s, n, conditionals, detail) || save_edges(s, n, index) ? -1 : 0;
 }
 
@@ -75,7 +86,7 @@ struct graph_record *graph_describe(struct cuda_state *s, void *graph,
 	int r = g ? graph_nodes(graph, &nodes, &count) : -1;
 
 	if (g)
-		g->object = graph_object(s, CUDA_GRAPH, graph);
+		g->object = described_object(s, CUDA_GRAPH, graph);
 	if (!r)
 		r = save_nodes(s, g, nodes, count, conditionals, detail);
 	free(nodes);
@@ -224,9 +235,23 @@ static int refuse_graph(const struct object *o)
 	}
 }
 
+/* A restart would have nothing to make it of. */
+static int refuse_left_over(const struct cuda_state *s)
+{
+	for (const struct object *o = s->objects; o; o = o->next)
+		if ((o->kind == CUDA_GRAPH || o->kind == CUDA_GRAPH_NODE) &&
+			!(o->flags & CUDA_OBJECT_SAVED))
+			return agent_fail("it holds a part of a CUDA graph that the graph "
+					  "does not have any more, which cannot be restored");
+	return 0;
+}
+
 int cuda_save_graphs(struct cuda_state *s)
 {
 	int r = 0;
+
+	for (struct object *o = s->objects; o; o = o->next)
+		o->flags &= ~CUDA_OBJECT_SAVED;
 
 	s->graphs = NULL;
 	for (struct graph_chunk *c = s->graph_chunks; c; c = c->next)
@@ -238,5 +263,5 @@ int cuda_save_graphs(struct cuda_state *s)
 		r = o->flags & CUDA_OBJECT_LOST ? refuse_graph(o) : save_graph(s, o);
 	}
 	graph_functions_forget();
-	return r;
+	return r ? r : refuse_left_over(s);
 }

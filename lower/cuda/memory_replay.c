@@ -99,7 +99,7 @@ static int is_mapped(uint64_t address, uint64_t size)
 static int refuse_memory(const struct memory_state *s)
 {
 	if (s->captures)
-		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
+		return agent_fail_for(LOWER_PENDING, "it is capturing a stream into a graph");
 	for (const struct memory_physical *p = s->physicals; p; p = p->next) {
 		if (is_imported(p))
 			continue;

@@ -98,7 +98,7 @@ static int refuse_names(const struct names *n, unsigned count, int why)
  * that cannot be restored, another checkpoint is tried in a moment. */
 static int refuse_object(enum cuda_kind kind, const unsigned *objects, const unsigned *set)
 {
-	int why = kind == CUDA_LINKER ? LOWER_AGAIN : LOWER_FAILED;
+	int why = kind == CUDA_LINKER ? LOWER_PENDING : LOWER_FAILED;
 
 	for (unsigned i = 0; i < CUDA_KINDS; i++)
 		if (objects[i] && i != kind)
@@ -173,7 +173,7 @@ int cuda_drain(uint64_t patience_ns)
 		return -1;
 	/* To wait for a context ends a capture. */
 	if (s->memory && s->memory->captures)
-		return agent_fail_for(LOWER_AGAIN, "it is capturing a stream into a graph");
+		return agent_fail_for(LOWER_PENDING, "it is capturing a stream into a graph");
 	if (cuda_rest(s, patience_ns) || cuda_check_user_objects(s))
 		return -1;
 	if (agent_check_wanted() || cuda_list_memory(s) || cuda_save_graphs(s) ||

@@ -21,7 +21,7 @@ int cuda_check_user_objects(const struct cuda_state *s)
 		uint32_t end = end_of(u);
 
 		if (end == USER_OBJECT_ENDS || (!u->total && end != USER_OBJECT_ENDED))
-			return agent_fail_for(LOWER_AGAIN,
+			return agent_fail_for(LOWER_PENDING,
 				"the destructor of a CUDA user object that has no references "
 				"any more has not "
 				"returned yet");

@@ -15,5 +15,9 @@
 #define CUDA_OBJECT_USED     0x4  /* a function that has been used: from then on it is loaded */
 #define CUDA_OBJECT_RECORDED 0x8  /* an event, as of the last checkpoint */
 #define CUDA_OBJECT_RESTORED 0x10 /* an event that was recorded before the last restart */
+/* It is being destroyed: what the driver calls so is another object, if there is one. */
+#define CUDA_OBJECT_GOING  0x20
+#define CUDA_OBJECT_ADOPTS 0x40 /* a node that a graph was moved into, which may be older */
+#define CUDA_OBJECT_SAVED  0x80 /* of graphs: described by the checkpoint under way */
 
 #endif

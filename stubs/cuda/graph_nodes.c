@@ -320,13 +320,22 @@ static void raise_params(struct node_params *p, const struct given *given)
 	}
 }
 
-/* A graph that is moved into another one is part of it from then on. */
+/* A graph that is moved into @node of @whole is part of it from then on. */
+static void move_child(struct object *child, void *node, struct object *whole)
+{
+	struct object *o = in_records_window((uintptr_t)node) ? node : NULL;
+
+	if (o)
+		__atomic_or_fetch(&o->flags, CUDA_OBJECT_ADOPTS, __ATOMIC_RELAXED);
+	child->parent = o ? o : whole;
+}
+
 static void child_added(struct object *child, void *node, struct object *whole, int is_moved)
 {
 	if (child && whole && child->flags & CUDA_OBJECT_LOST)
 		graph_lose(whole, graph_state(child)->reason);
 	if (child && is_moved)
-		child->parent = whole;
+		move_child(child, node, whole);
 	if (child)
 		user_objects_in_child(is_moved ? NULL : node, child);
 }

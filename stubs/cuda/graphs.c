@@ -395,10 +395,11 @@ static int destroy_graph_object(struct graph_call *c)
 	if (!o)
 		return cuda_call_down(c->info - cuda_info, c->words);
 	list_gone(&gone, o);
-	/* Before the driver may give the same handle out again, to another thread. */
-	o->real = (void *)CUDA_DEAD;
+	/* Before the driver may give their handles out again, to another thread. */
+	object_set_going(o, 1);
 	r = cuda_call_down(c->info - cuda_info, c->words);
-	o->real = real;
+	if (r)
+		object_set_going(o, 0);
 	if (!r && o->kind == CUDA_GRAPH_NODE) {
 		forget_pairs(&gone);
 		graph_memory_node_gone(part_of, real);

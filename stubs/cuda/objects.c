@@ -169,7 +169,7 @@ static struct object *find_object(enum cuda_kind kind, const void *real)
 {
 	struct object *o = CUDA_STATE->by_real[object_list(kind, real)];
 
-	while (o && (o->kind != kind || o->real != real))
+	while (o && (o->kind != kind || o->real != real || o->flags & CUDA_OBJECT_GOING))
 		o = o->alike;
 	return o;
 }
@@ -279,14 +279,24 @@ static int has_parts(const struct object *o)
 	return o->kind != CUDA_STREAM && o->kind != CUDA_EVENT && o->kind != CUDA_FUNCTION;
 }
 
-/* Under the lock: all that has died as its parent has. Parts are younger than the whole. */
+/* Under the lock. A graph that was moved into another one may be older than what it is part of: so it is
+ * asked of all that @o is part of. */
+static int is_orphan(const struct object *o)
+{
+	for (const struct object *whole = o->parent; whole; whole = whole->parent)
+		if (is_dead(whole->real))
+			return 1;
+	return 0;
+}
+
+/* Under the lock: all that has died as its parent has. Parts are younger than the whole, as a rule. */
 static void kill_orphans(struct object *from, struct left *left)
 {
 	struct object *next;
 
 	for (struct object *o = from; o; o = next) {
 		next = o->next;
-		if (o->parent && is_dead(o->parent->real))
+		if (is_orphan(o))
 			unlink_object(o, left);
 	}
 }
@@ -333,6 +343,35 @@ static void free_left(struct left *left)
 	}
 }
 
+/* A graph may have been moved into it. */
+static int has_older_parts(const struct object *o)
+{
+	return o->kind == CUDA_GRAPH || o->flags & CUDA_OBJECT_ADOPTS;
+}
+
+static int is_inside(const struct object *o, const struct object *whole)
+{
+	while (o && o != whole)
+		o = o->parent;
+	return o != NULL;
+}
+
+STUB_HIDDEN void object_set_going(struct object *whole, int is_going)
+{
+	uint64_t mask = state_lock();
+	struct object *o = has_older_parts(whole) ? CUDA_STATE->objects : whole;
+
+	for (; o; o = o->next) {
+		if (!is_inside(o, whole))
+			continue;
+		if (is_going)
+			__atomic_or_fetch(&o->flags, CUDA_OBJECT_GOING, __ATOMIC_RELAXED);
+		else
+			__atomic_and_fetch(&o->flags, ~CUDA_OBJECT_GOING, __ATOMIC_RELAXED);
+	}
+	state_unlock(mask);
+}
+
 /* Under the lock: what was made in a green context's context survives it, but could not
  * be made again. */
 static void detach_from_green(const struct object *green)
@@ -357,8 +396,7 @@ STUB_HIDDEN void object_kill(struct object *o)
 		detach_from_green(o);
 	after = o->next;
 	unlink_object(o, &left);
-	/* But a graph that was moved into another one may be older. */
-	if (o->kind == CUDA_GRAPH)
+	if (has_older_parts(o))
 		after = CUDA_STATE->objects;
 	if (has_parts(o))
 		kill_orphans(after, &left);

@@ -45,6 +45,8 @@ STUB_HIDDEN void object_live(struct object *o, void *real);
 STUB_HIDDEN struct object *object_live_once(struct object *o, void *real);
 /* The living object of @kind whose real handle is @real; NULL: none. */
 STUB_HIDDEN struct object *object_find(enum cuda_kind kind, const void *real);
+/* It is about to be destroyed, with what is part of it: object_find() finds none of that. Or it has not been. */
+STUB_HIDDEN void object_set_going(struct object *o, int is_going);
 /* It no longer exists, nor does what was part of it. */
 STUB_HIDDEN void object_kill(struct object *o);
 /* Everything that belongs to the real @context no longer exists. */

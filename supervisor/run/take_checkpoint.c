@@ -190,7 +190,8 @@ static int take_whole(struct checkpoint_taking *t, struct gpu_wait *gpu_wait)
 	if (!s->store)
 		s->store = store_open(s->options.dir, s->job_id, NULL, t->e);
 	while (s->store && (result = attempt_checkpoint(t, gpu_wait)) &&
-		(gpu_wait_again(gpu_wait, t->e) || try_again(t->request, attempts++, t->e)))
+		(gpu_wait->restless ? gpu_wait_again(gpu_wait, t->e)
+				    : try_again(t->request, attempts++, t->e)))
 		;
 	return result;
 }

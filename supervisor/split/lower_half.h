@@ -31,6 +31,7 @@ struct lower_half {
 	uint64_t session;    /* for LOWER_DRAIN: the checkpoint's own number */
 	unsigned gpu_choice; /* for orders of a restart: enum lower_gpu_choice, bits */
 	bool restless;       /* the last one failed as they did not */
+	bool pending;        /* it failed as something is half done, perhaps for long */
 	bool no_room;        /* it failed as others use the devices */
 	bool unable;         /* to hash device memory; of any order, for good */
 	bool has_snapshot;   /* split/device_snapshot.h: the process runs */

@@ -223,10 +223,12 @@ static int finish_order(struct process *p, struct err *e)
 		return 0;
 	make_printable(order.failure, sizeof(order.failure));
 	p->lower->restless = order.result == LOWER_RESTLESS;
+	p->lower->pending = order.result == LOWER_PENDING;
 	p->lower->no_room = order.result == LOWER_NO_ROOM;
 	if (order.result == LOWER_UNABLE)
 		__atomic_store_n(&p->lower->unable, true, __ATOMIC_RELAXED);
-	return err_with(e, order.result == LOWER_AGAIN ? ERR_TRY_AGAIN : ERR_FINAL,
+	return err_with(e,
+		order.result == LOWER_AGAIN || p->lower->pending ? ERR_TRY_AGAIN : ERR_FINAL,
 		"process %d (%s): %s", p->pid,
 		procfs_stat(p->pid, p->pid, &st, NULL) ? "?" : st.comm, order.failure);
 }

@@ -164,8 +164,9 @@ static int drain_lower_halves(struct freezer *f, struct err *e)
 		p->lower->patience_ns = f->target->gpu_wait->ns;
 		p->lower->session = session;
 		if (lower_order(p, LOWER_DRAIN, NULL, 0, f->target->deadline_ns, e)) {
-			if (p->lower->restless)
+			if (p->lower->restless || p->lower->pending)
 				f->target->gpu_wait->restless = p->pid;
+			f->target->gpu_wait->pending = p->lower->pending;
 			return -1;
 		}
 		p->lower->drained = true;
@@ -180,6 +181,7 @@ int freeze(const struct freeze_target *target, struct tree *tree, struct err *e)
 	memset(tree, 0, sizeof(*tree));
 	target->gpu_wait->restless = 0;
 	target->gpu_wait->in_driver = false;
+	target->gpu_wait->pending = false;
 	freezer_add_process(&f, target->root, 0);
 	if (freeze_all(&f, e) || drain_lower_halves(&f, e))
 		goto out_thaw;

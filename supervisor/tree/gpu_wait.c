@@ -14,20 +14,35 @@
 #define LEAST_NS 50000000ull
 /* Where that is not known, how long the program runs on. */
 #define RUN_ON_NS 20000000ull
+/* While something is half done that nobody tells the end of: pauses that double, to the last. */
+#define FIRST_PAUSE_NS 10000000ull
+#define LAST_PAUSE_NS  320000000ull
 
 void gpu_wait_begin(struct gpu_wait *w, uint64_t total_ns, uint64_t deadline_ns)
 {
-	*w = (struct gpu_wait){.total_ns = total_ns, .least_ns = LEAST_NS};
+	*w = (struct gpu_wait){
+		.total_ns = total_ns, .least_ns = LEAST_NS, .pause_ns = FIRST_PAUSE_NS};
 	w->ns = total_ns < FIRST_NS ? total_ns : FIRST_NS;
 	w->deadline_ns = clock_ns(CLOCK_MONOTONIC) + total_ns;
 	if (deadline_ns && deadline_ns < w->deadline_ns)
 		w->deadline_ns = deadline_ns;
 }
 
+static void pause_for(struct gpu_wait *w, uint64_t left_ns)
+{
+	sleep_ns(w->pause_ns < left_ns ? w->pause_ns : left_ns);
+	if (w->pause_ns < LAST_PAUSE_NS)
+		w->pause_ns *= 2;
+}
+
 static void let_run(struct gpu_wait *w)
 {
 	uint64_t began = clock_ns(CLOCK_MONOTONIC);
 
+	if (w->pending) {
+		pause_for(w, w->deadline_ns > began ? w->deadline_ns - began : 0);
+		return;
+	}
 	if (w->in_driver) {
 		w->let_run = true;
 		w->ns *= 2;

@@ -22,7 +22,9 @@ struct gpu_wait {
 	pid_t restless; /* the process for which that was not enough; 0: it failed for another
 			 * reason */
 	bool in_driver; /* a thread of it is in the driver */
+	bool pending; /* the GPUs are at rest, but it has something half done that they have a part in */
 
+	uint64_t pause_ns; /* how long it runs on next, if something is */
 	uint64_t total_ns, deadline_ns, least_ns;
 };
 

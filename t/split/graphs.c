@@ -555,6 +555,24 @@ static void end_later(void *data)
 		sched_yield();
 }
 
+/* Longer than what is half done for a moment only. */
+static void end_slowly(void *data)
+{
+	uint64_t end = victim_now() + 3 * SEC;
+
+	(void)data;
+	while (victim_now() < end)
+		sched_yield();
+}
+
+static void hold_slow(void)
+{
+	void *object;
+
+	OK(cuUserObjectCreate(&object, NULL, end_slowly, 1, 1));
+	OK(cuUserObjectRelease(object, 1));
+}
+
 static void hold_ending(void)
 {
 	void *object;
@@ -598,6 +616,7 @@ static const struct {
 	{"exchanged", hold_exchanged},
 	{"kept", hold_kept},
 	{"ending", hold_ending},
+	{"slow", hold_slow},
 	{"freed", hold_freed},
 	{"device", hold_device_launch},
 	{"capture", hold_capture},

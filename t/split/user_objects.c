@@ -23,6 +23,7 @@ enum {
 	BEFORE,
 	AFTER,
 	MOVED,
+	REMOVED,
 	IN_FLIGHT,
 	CAPTURED,
 	COUNT
@@ -30,11 +31,12 @@ enum {
 
 static const char *const names[COUNT] = {"own", "of a graph", "of a clone", "of a child",
 	"of a child's child", "of an executable", "before an update", "after an update",
-	"of a graph that was moved", "of an executable in flight", "of a capture"};
+	"of a graph that was moved", "of one that was moved and removed",
+	"of an executable in flight", "of a capture"};
 
 static void *context, *stream;
 static void *objects[COUNT], *graph, *cloned, *parent, *whole, *executable, *nested, *updated,
-	*in_flight, *captured;
+	*emptied, *in_flight, *captured;
 static atomic_uint ended[COUNT];
 static unsigned turn;
 
@@ -164,6 +166,25 @@ static void make_moved(void)
 	OK(cuGraphAddNode_v2(&node, whole, NULL, NULL, 0, &moved));
 }
 
+/* With a node that is destroyed goes the graph that was moved into it, and another one that had been moved into that. */
+static void make_emptied(void)
+{
+	void *node, *inner, *outer;
+
+	OK(cuGraphCreate(&inner, 0));
+	OK(cuGraphAddEmptyNode(&node, inner, NULL, 0));
+	outer = graph_with(REMOVED);
+	moved.graph = inner;
+	OK(cuGraphAddNode_v2(&node, outer, NULL, NULL, 0, &moved));
+	OK(cuGraphCreate(&emptied, 0));
+	moved.graph = outer;
+	OK(cuGraphAddNode_v2(&node, emptied, NULL, NULL, 0, &moved));
+	expect(REMOVED, 0);
+	OK(cuGraphDestroyNode(node));
+	expect(REMOVED, 1);
+	OK(cuGraphAddEmptyNode(&node, emptied, NULL, 0));
+}
+
 int cuStreamGetCaptureInfo_v2(void *, int *, uint64_t *, void **, void ***, size_t *);
 
 /* The graph is asked for while it is captured. */
@@ -189,6 +210,7 @@ static void make_all(void)
 	executable = executable_of(graph_with(EXECUTABLE));
 	make_updated();
 	make_moved();
+	make_emptied();
 	in_flight = executable_of(graph_with(IN_FLIGHT));
 	make_captured();
 }
@@ -266,7 +288,7 @@ static void end_parent(void)
 static void end_all(void)
 {
 	for (int i = 0; i < COUNT; i++)
-		expect(i, i == BEFORE);
+		expect(i, i == BEFORE || i == REMOVED);
 	end_in_flight();
 	end_own();
 	OK(cuGraphDestroy(graph));
@@ -281,6 +303,7 @@ static void end_all(void)
 	expect(AFTER, 1);
 	OK(cuGraphDestroy(whole));
 	expect(MOVED, 1);
+	OK(cuGraphDestroy(emptied));
 	OK(cuGraphDestroy(captured));
 	expect(CAPTURED, 1);
 	for (int i = 0; i < COUNT; i++)
