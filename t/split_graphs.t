@@ -81,7 +81,9 @@ scenario "graphs that many threads make and destroy" undisturbed "$split/graph_t
 arena rules
 "$split/graph_rules" >natively 2>&1
 is "$(cat natively)" "$(trecr-run -d undisturbed --gpu=on "$split/graph_rules" 2>&1)" "the driver's rules for graphs that allocate memory"
-for fact in "destroy-free-node 801" "destroy-allocation-node 801" "update 910" "update-result 1" "update-of-itself 0"; do
+for fact in "destroy-free-node 801" "destroy-allocation-node 801" "update 0" "update-result 0" "update-of-itself 0" \
+	"update-from-instantiated 801" "update-from-instantiated-result 0" "update-of-set 910" "update-of-set-result 1" \
+	"update-of-set-of-itself 0" "update-of-set-without-graph 910" "executable-after-that 0"; do
 	grep -qx "$fact" natively
 	result $? "as on an H200: $fact"
 done

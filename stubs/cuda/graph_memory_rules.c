@@ -76,32 +76,90 @@ static int is_alike(const struct graph_memory_node *a, const struct graph_memory
 	return count_nodes(a, 0) == count_nodes(b, 0) && count_nodes(a, 1) == count_nodes(b, 1);
 }
 
-/* enum CUgraphExecUpdateResult of an update from @graph; 0: the driver is to decide. */
-static int refuse_update(const struct object *executable, const struct object *graph)
+static int is_of_a_graph(uint64_t address)
+{
+	uint64_t mask = state_lock();
+	const struct graph_memory *m = CUDA_STATE->graph_memory;
+
+	while (m && (!m->id || address - m->params.address >= m->params.size))
+		m = m->next;
+	state_unlock(mask);
+	return m != NULL;
+}
+
+/* What the node @node fills, if that is memory of a graph. */
+static int fills_memory(void *node, struct graph_memset *set)
+{
+	*set = (struct graph_memset){0};
+	return graph_node_type(node) == GRAPH_MEMSET &&
+	       !cuda_call_down(
+		       INDEX_cuGraphMemsetNodeGetParams, WORDS(WORD(node), WORD(set))) &&
+	       is_of_a_graph(set->address);
+}
+
+static int is_same_set(const struct graph_memset *a, const struct graph_memset *b)
+{
+	return a->address == b->address && a->value == b->value && a->element == b->element &&
+	       a->width == b->width && a->height == b->height &&
+	       (a->height <= 1 || a->pitch == b->pitch);
+}
+
+/* Between nodes in the same place: as the driver pairs them, if they were added in the same order. */
+static int changes_set(const struct graph_list *a, const struct graph_list *b)
+{
+	for (size_t i = 0; i < a->count && a->count == b->count; i++) {
+		struct graph_memset from, to;
+		int fills = fills_memory(a->list[i], &from);
+
+		if ((fills_memory(b->list[i], &to) || fills) && to.width && from.width &&
+			!is_same_set(&from, &to))
+			return 1;
+	}
+	return 0;
+}
+
+/* Nodes that fill memory of graphs cannot be changed by an update. */
+static int changes_sets(const struct graph_state *state, const struct object *graph)
+{
+	void *now = state->update ? state->update : state->snapshot;
+	struct graph_list a, b = {0};
+	int changes = !graph_list_nodes(now, &a) && !graph_list_nodes(graph->real, &b) &&
+		      changes_set(&a, &b);
+
+	graph_free_list(&a);
+	graph_free_list(&b);
+	return changes;
+}
+
+/* The CUresult of an update from @graph, and enum CUgraphExecUpdateResult; 0: the driver is to decide. */
+static int refuse_update(
+	const struct object *executable, const struct object *graph, int *result)
 {
 	const struct graph_state *e = graph_state(executable), *g = graph_state(graph);
 
+	*result = 0;
 	if (!e->memory_nodes && !g->memory_nodes)
 		return 0;
+	if (is_held(graph, executable))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!is_alike(e->memory_nodes, g->memory_nodes))
-		return NODE_TYPE_CHANGED;
-	/* The memory is that of the graph, which still has it. */
-	if (graph != memory_owner(e) && (memory_owner(e) || is_held(graph, executable)))
-		return UPDATE_ERROR;
-	return 0;
+		*result = NODE_TYPE_CHANGED;
+	else if (changes_sets(e, graph))
+		*result = UPDATE_ERROR;
+	return *result ? UPDATE_FAILURE : 0;
 }
 
 static int check_update(const struct call_info *info, const uint64_t *given)
 {
 	const struct object *executable = graph_argument(CUDA_GRAPH_EXEC, (void *)given[0]),
 			    *graph = graph_of(given[1]);
-	int result;
+	int result, r;
 
 	if (!graph || !executable || executable->kind != CUDA_GRAPH_EXEC ||
 		is_dead(executable->real))
 		return 0;
-	result = refuse_update(executable, graph);
-	if (!result)
+	r = refuse_update(executable, graph, &result);
+	if (!r)
 		return 0;
 	if (info - cuda_info == INDEX_cuGraphExecUpdate_v2 && given[2])
 		*(struct update_result *)given[2] = (struct update_result){.result = result};
@@ -109,7 +167,7 @@ static int check_update(const struct call_info *info, const uint64_t *given)
 		*(void **)given[2] = NULL;
 	if (info - cuda_info == INDEX_cuGraphExecUpdate && given[3])
 		*(int *)given[3] = result;
-	return UPDATE_FAILURE;
+	return r;
 }
 
 /* ---- */

@@ -179,8 +179,9 @@ int graph_set_params(
 		node->params.copy = params->copy;
 		return array_check_copy(&params->copy, function);
 	case GRAPH_MEMSET:
-		memory_check(
-			params->set.address, params->set.width * params->set.element, function);
+		if (!graph_is_memory(params->set.address))
+			memory_check(params->set.address,
+				params->set.width * params->set.element, function);
 		node->params.set = params->set;
 		return 0;
 	case GRAPH_HOST:

@@ -79,6 +79,8 @@ struct sim_graph *graph_copy(enum object_kind kind, struct sim_graph *graph);
 bool graph_is_strange(const struct sim_graph *graph);
 /* It has nodes that allocate or free. */
 bool graph_has_memory(const struct sim_graph *graph);
+/* A node of a graph has allocated it. */
+bool graph_is_memory(uint64_t address);
 /* What @graph is a body in, or itself. */
 struct sim_graph *graph_whole(struct sim_graph *graph);
 /* Graph @i inside @node, a child or a body; NULL: there is none. */

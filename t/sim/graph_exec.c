@@ -488,20 +488,29 @@ static void take_all(struct sim_graph *to, const struct sim_graph *from)
 	}
 }
 
-/* Memory is one graph's, which still has it, or another executable's. */
-static bool has_other_memory(const struct sim_graph *to, const struct sim_graph *from)
+/* A node that fills memory of a graph cannot be changed. */
+static bool changes_set(const struct sim_graph *to, const struct sim_graph *from)
 {
-	return graph_has_memory(from) && to->source != from && (to->source || from->executable);
+	for (struct sim_node *a = to->first, *b = from->first; a && b; a = a->next, b = b->next)
+		if (a->type == GRAPH_MEMSET && b->type == GRAPH_MEMSET &&
+			(graph_is_memory(a->params.set.address) ||
+				graph_is_memory(b->params.set.address)) &&
+			memcmp(&a->params.set, &b->params.set, sizeof(a->params.set)))
+			return true;
+	return false;
 }
 
 static int update(struct sim_graph *to, struct sim_graph *from, struct update_result *result)
 {
-	*result = (struct update_result){.result = TOPOLOGY_CHANGED};
+	*result = (struct update_result){0};
+	if (graph_has_memory(from) && from->executable && from->executable != to)
+		return SIM_NOT_SUPPORTED;
+	result->result = TOPOLOGY_CHANGED;
 	if (to->count != from->count)
 		return UPDATE_FAILURE;
 	if (graph_has_memory(to) != graph_has_memory(from))
 		result->result = NODE_TYPE_CHANGED;
-	else if (has_other_memory(to, from))
+	else if (changes_set(to, from))
 		result->result = UPDATE_ERROR;
 	if (result->result != TOPOLOGY_CHANGED)
 		return UPDATE_FAILURE;

@@ -233,6 +233,11 @@ int cuGraphChildGraphNodeGetGraph(void *node, void **graph)
 #define PIECE        (32ul << 20)
 static uint64_t next_piece = GRAPH_MEMORY;
 
+bool graph_is_memory(uint64_t address)
+{
+	return address >= GRAPH_MEMORY && address < next_piece;
+}
+
 int cuGraphAddMemAllocNode(void **node, void *graph, dependencies list, size_t count,
 	struct graph_allocation *params)
 {
@@ -255,7 +260,7 @@ int cuGraphAddMemFreeNode(
 
 	SIM_ENTER();
 	g = graph_get(graph, __func__);
-	if (!g || address < GRAPH_MEMORY || address >= next_piece || address % PIECE)
+	if (!g || !graph_is_memory(address) || address % PIECE)
 		return SIM_INVALID_VALUE;
 	for (const struct sim_node *n = g->first; n; n = n->next)
 		if (n->type == GRAPH_FREE && n->address == address)

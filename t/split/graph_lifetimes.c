@@ -26,7 +26,7 @@ int cuGraphRetainUserObject(void *, void *, unsigned, unsigned);
 
 static void *context, *streams[2];
 static CUdeviceptr survivor, updated_address;
-static void *updated;
+static void *updated, *scale;
 
 void victim_hurt(void)
 {
@@ -104,6 +104,20 @@ static void *add_set(void *graph, void *after, CUdeviceptr address, uint32_t val
 	return node;
 }
 
+/* With a kernel, which an update may change. */
+static void *add_fill(void *graph, void *after, CUdeviceptr address, uint32_t value)
+{
+	uint64_t words[3] = {address, 0, value};
+	void *pointers[3] = {&words[0], &words[1], &words[2]}, *node = NULL;
+	const struct graph_kernel k = {.function = scale,
+		.grid = {COUNT / 32, 1, 1},
+		.block = {32, 1, 1},
+		.params = pointers};
+
+	OK(cuGraphAddKernelNode_v2(&node, graph, &after, 1, &k));
+	return node;
+}
+
 /* A graph that allocates @size bytes, sets some to @value, and frees them if @frees. */
 static void *make_graph(size_t size, uint32_t value, int frees, CUdeviceptr *address)
 {
@@ -111,7 +125,7 @@ static void *make_graph(size_t size, uint32_t value, int frees, CUdeviceptr *add
 
 	OK(cuGraphCreate(&graph, 0));
 	node = add_allocation(graph, NULL, size, address);
-	node = add_set(graph, node, *address, value);
+	node = add_fill(graph, node, *address, value);
 	if (frees)
 		add_free(graph, node, *address);
 	return graph;
@@ -564,9 +578,13 @@ static void take_turn(void)
 
 int main(void)
 {
+	void *module;
+
 	OK(cuInit(0));
 	OK(cuDevicePrimaryCtxRetain(&context, 0));
 	OK(cuCtxSetCurrent(context));
+	OK(cuModuleLoadData(&module, "sim module"));
+	OK(cuModuleGetFunction(&scale, module, "scale"));
 	for (int i = 0; i < 2; i++)
 		OK(cuStreamCreate(&streams[i], 1));
 	make_survivor();

@@ -38,6 +38,21 @@ static void *make_graph(void **nodes)
 	return graph;
 }
 
+/* It fills what it allocates in between. */
+static void *make_filling(uint32_t value)
+{
+	struct graph_memset set = {
+		.value = value, .element = 4, .width = BYTES / 4, .height = 1};
+	void *graph, *node, *context;
+
+	WORKS(cuCtxGetCurrent(&context));
+	WORKS(cuGraphCreate(&graph, 0));
+	node = add_allocation(graph, &set.address);
+	WORKS(cuGraphAddMemsetNode(&node, graph, &node, 1, &set, context));
+	WORKS(cuGraphAddMemFreeNode(&node, graph, &node, 1, set.address));
+	return graph;
+}
+
 static void *make_empty(void **nodes)
 {
 	void *graph;
@@ -134,6 +149,23 @@ static void updates(void)
 	WORKS(cuGraphExecDestroy(executable));
 }
 
+static void updates_of_sets(void)
+{
+	void *before = make_filling(1), *after = make_filling(2), *executable, *other;
+
+	WORKS(cuGraphInstantiateWithFlags(&executable, before, 0));
+	fact("update-of-set", cuGraphExecUpdate_v2(executable, after, &info));
+	fact("update-of-set-result", info.result);
+	fact("update-of-set-of-itself", cuGraphExecUpdate_v2(executable, before, &info));
+	WORKS(cuGraphDestroy(before));
+	fact("update-of-set-without-graph", cuGraphExecUpdate_v2(executable, after, &info));
+	fact("update-of-set-without-graph-result", info.result);
+	fact("executable-after-that", cuGraphInstantiateWithFlags(&other, after, 0));
+	WORKS(cuGraphExecDestroy(other));
+	WORKS(cuGraphDestroy(after));
+	WORKS(cuGraphExecDestroy(executable));
+}
+
 int main(void)
 {
 	void *context;
@@ -145,5 +177,6 @@ int main(void)
 	frees();
 	copies();
 	updates();
+	updates_of_sets();
 	return 0;
 }
