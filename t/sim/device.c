@@ -35,9 +35,10 @@
 #define SIM_VERSION "13000"
 #endif
 
-/* Another build of the driver (t/split/rules.mk) has larger ones. */
+/* Of a size that other libraries of the lower half do not allocate, as the driver's are large. Another build of the
+ * driver (t/split/rules.mk) has larger ones. */
 #ifndef CONTEXT_MORE
-#define CONTEXT_MORE 8
+#define CONTEXT_MORE 24008
 #endif
 
 /* Primary ones first. Allocated, as the driver does it; one that has been destroyed stays where it is for as long

@@ -33,7 +33,7 @@ $(LARGE): $(SIM_OBJ) $(O)/t/sim/padding.o
 # Another build: what programs hold addresses of lies elsewhere, and contexts are larger.
 $(O)/t/sim/other/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -DCONTEXT_MORE=200 -DSIM_VERSION='"13010"' -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -DCONTEXT_MORE=24200 -DSIM_VERSION='"13010"' -MMD -MP -c -o $@ $<
 $(OTHER): $(O)/t/sim/padding.o $(O)/t/sim/other/device.o $(filter-out %/device.o,$(SIM_OBJ))
 	@mkdir -p $(@D)
 	$(CC) $(SIM_LINK) -o $@ $^ -pthread -ldl
