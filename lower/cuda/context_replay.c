@@ -252,6 +252,7 @@ static int take_primary(struct place_takers *f, unsigned device, const void *gon
 static int take_gone_moved(struct place_takers *f, void *gone)
 {
 	void *context;
+	int r;
 
 	if (f->count == PLACE_TAKERS)
 		return 0;
@@ -262,10 +263,9 @@ static int take_gone_moved(struct place_takers *f, void *gone)
 		return 0;
 	CUDA(cuCtxDestroy_v2, (void *))(f->list[--f->count].context);
 	heap_move_next(context, gone);
-	if (take_place(f, 0))
-		return -1;
+	r = take_place(f, 0);
 	heap_move_next(NULL, NULL);
-	return 0;
+	return r;
 }
 
 int context_take_gone(const struct cuda_state *s, struct place_takers *f, void *gone)

@@ -16,7 +16,7 @@
 #include "shared/address_windows.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 12
+#define CUDA_STATE_VERSION 13
 
 /* Their names for messages are in tools/inspect/gpu.c. Append only: numbers are in images. */
 enum cuda_kind {
@@ -100,8 +100,8 @@ struct object {
 	/* The number of a context or stream, and of a context's default stream, as the program
 	 * knows it, plus one: struct cuda_numbers. 0: it has not asked. */
 	uint64_t number, stream_number;
-	char *name; /* a function's or kernel's, for the program; NULL: it has not asked */
-	uint64_t name_size;
+	const char *
+		name; /* a function's or kernel's, in the program's memory; NULL: it has not asked */
 };
 _Static_assert(offsetof(struct object, real) == 0, "");
 _Static_assert(offsetof(struct object, flags) == CUDA_OBJECT_FLAGS, "");
@@ -159,13 +159,6 @@ struct cuda_table {
 	uint32_t count;
 	uint32_t moved; /* it lies in such pages, and not in the driver */
 	void *driver[]; /* as the driver had it: @count words */
-};
-
-/* A text that the driver has for an error, as the program may keep its address. */
-struct cuda_text {
-	struct cuda_text *next;
-	int64_t error;
-	char text[];
 };
 
 /* A function without a name that has been called, of which nobody knows what it leaves in the
@@ -258,7 +251,6 @@ struct cuda_state {
 	uint64_t thread_count, thread_room;
 	struct cuda_patch *patches;
 	struct cuda_table *tables;
-	struct cuda_text *texts;
 	uint64_t driver_changed;   /* contexts may have been placed by another build of it */
 	uint8_t storage_table[16]; /* by what name the driver's table of storage functions goes
 				    */

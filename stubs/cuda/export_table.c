@@ -272,6 +272,18 @@ static int exchange_slot(
 	return 0;
 }
 
+static int exchange_within(
+	const struct table *t, void **words, size_t count, const unsigned char id[16])
+{
+	if (!t->untouched && make_writable((uintptr_t)words, (uintptr_t)(words + count)) < 0)
+		return -1;
+	for (size_t i = t->words ? 0 : 1; i < count; i++)
+		if (crossing_within(&cuda_library, words[i]) &&
+			exchange_slot(t, &words[i], id, i) < 0)
+			return -1;
+	return 0;
+}
+
 static int exchange_slots(const struct table *t, void **words, const unsigned char id[16])
 {
 	size_t count = words_of(t, words);
@@ -280,13 +292,10 @@ static int exchange_slots(const struct table *t, void **words, const unsigned ch
 	if (find_handed_out(words))
 		return 0;
 	copy = count ? copy_table(words, count, id) : NULL;
-	if (!copy || (!t->untouched &&
-			     make_writable((uintptr_t)words, (uintptr_t)(words + count)) < 0))
+	if (!copy || exchange_within(t, words, count, id) < 0) {
+		block_free(copy, sizeof(*copy) + count * sizeof(*words));
 		return -1;
-	for (size_t i = t->words ? 0 : 1; i < count; i++)
-		if (crossing_within(&cuda_library, words[i]) &&
-			exchange_slot(t, &words[i], id, i) < 0)
-			return -1;
+	}
 	remember_table(copy);
 	return 0;
 }

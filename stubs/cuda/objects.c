@@ -101,8 +101,6 @@ STUB_HIDDEN struct object *object_new(enum cuda_kind kind, unsigned flags)
 	struct object *o = take_dead(kind);
 
 	state_unlock(mask);
-	if (o && o->name)
-		block_free(o->name, o->name_size);
 	if (!o)
 		o = records_alloc(sizeof(*o));
 	if (!o)

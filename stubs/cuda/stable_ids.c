@@ -3,7 +3,9 @@
  * of this process, or lies in its memory. The program still sees the first it was told.
  */
 #include <string.h>
+#include <sys/mman.h>
 
+#include "shared/raw.h"
 #include "stubs/cuda/objects.h"
 
 /* ---- numbers ---- */
@@ -78,27 +80,77 @@ int body_cuStreamGetId_ptsz(void *stream, uint64_t *number)
 	return stream_number(stream, STREAM_PER_THREAD, number, real_cuStreamGetId_ptsz);
 }
 
-/* ---- names ---- */
+/* ---- texts ---- */
 
-/* @name of @o, in the arena from now on. */
-static int keep_name(struct object *o, const char *name)
+/* Texts that the program has been given, for good: many functions and errors have the same. In memory of the
+ * program's, as children of fork(2) have the address too, and no records. */
+struct kept_text {
+	struct kept_text *next;
+	char text[];
+};
+
+struct text_chunk {
+	uint64_t used;
+	char bytes[(1 << 16) - sizeof(uint64_t)];
+};
+
+#define TEXT_LISTS 256
+
+static struct kept_text *kept_texts[TEXT_LISTS];
+static struct text_chunk *text_chunk;
+
+/* Without locks: a child of fork(2) may begin in the middle of this. NULL: no memory. */
+static void *text_room(uint64_t size)
 {
-	uint64_t size = strlen(name) + 1, mask;
-	char *copy = block_new(size);
+	struct text_chunk *c = __atomic_load_n(&text_chunk, __ATOMIC_ACQUIRE);
+	uint64_t at = c ? __atomic_fetch_add(&c->used, size, __ATOMIC_RELAXED) : 0;
+	long r;
 
-	if (!copy)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(copy, name, size);
-	mask = state_lock();
-	if (!o->name) {
-		o->name = copy;
-		o->name_size = size;
-		copy = NULL;
-	}
-	state_unlock(mask);
-	block_free(copy, size); /* another thread was faster */
-	return 0;
+	if (c && at + size <= sizeof(c->bytes))
+		return c->bytes + at;
+	if (size > sizeof(c->bytes))
+		return NULL;
+	r = raw(SYS_mmap, 0, sizeof(*c), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
+	if (raw_failed(r))
+		return NULL;
+	c = (struct text_chunk *)r;
+	c->used = size;
+	__atomic_store_n(&text_chunk, c, __ATOMIC_RELEASE);
+	return c->bytes;
 }
+
+static struct kept_text **text_list(const char *text)
+{
+	uint32_t hash = 0;
+
+	for (; *text; text++)
+		hash = hash * 31 + (unsigned char)*text;
+	return &kept_texts[hash % TEXT_LISTS];
+}
+
+/* A copy of @text that stays; @text itself if there is no memory for it. */
+static const char *kept_text(const char *text)
+{
+	struct kept_text **list = text_list(text), *t = __atomic_load_n(list, __ATOMIC_ACQUIRE);
+	uint64_t size = strlen(text) + 1;
+
+	while (t && strcmp(t->text, text))
+		t = t->next;
+	if (t)
+		return t->text;
+	t = text_room((sizeof(*t) + size + 7) & ~7ul);
+	if (!t)
+		return text;
+	memcpy(t->text, text, size);
+	t->next = __atomic_load_n(list, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(
+		list, &t->next, t, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return t->text;
+}
+
+/* ---- names ---- */
 
 typedef int get_name(const char **, void *);
 
@@ -110,9 +162,8 @@ static int name_of(const char **name, void *handle, get_name *real)
 	if (r || !o || !name)
 		return r;
 	if (!o->name)
-		r = keep_name(o, *name);
-	if (!r)
-		*name = o->name;
+		o->name = kept_text(*name);
+	*name = o->name;
 	return r;
 }
 
@@ -126,43 +177,14 @@ int body_cuKernelGetName(const char **name, void *kernel)
 	return name_of(name, kernel, real_cuKernelGetName);
 }
 
-/* ---- texts of errors ---- */
-
-static const char *find_text(int error, const char *text)
-{
-	uint64_t mask = state_lock();
-	const struct cuda_text *t = CUDA_STATE->texts;
-
-	while (t && (t->error != error || strcmp(t->text, text)))
-		t = t->next;
-	state_unlock(mask);
-	return t ? t->text : NULL;
-}
-
-/* A copy in the arena, one for all who ask; @text itself if there is no memory for it. */
-static const char *keep_text(int error, const char *text)
-{
-	const char *kept = find_text(error, text);
-	uint64_t size = strlen(text) + 1, mask;
-	struct cuda_text *t = kept ? NULL : block_new(sizeof(*t) + size);
-
-	if (!t)
-		return kept ? kept : text;
-	t->error = error;
-	memcpy(t->text, text, size);
-	mask = state_lock();
-	t->next = CUDA_STATE->texts;
-	CUDA_STATE->texts = t;
-	state_unlock(mask);
-	return t->text;
-}
+/* ---- errors ---- */
 
 int body_cuGetErrorString(int error, const char **text)
 {
 	int r = real_cuGetErrorString(error, text);
 
 	if (!r && text && *text)
-		*text = keep_text(error, *text);
+		*text = kept_text(*text);
 	return r;
 }
 
@@ -171,6 +193,6 @@ int body_cuGetErrorName(int error, const char **text)
 	int r = real_cuGetErrorName(error, text);
 
 	if (!r && text && *text)
-		*text = keep_text(error, *text);
+		*text = kept_text(*text);
 	return r;
 }

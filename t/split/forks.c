@@ -11,7 +11,10 @@
 
 #include "t/split/setup.h"
 
+int cuGetErrorString(int error, const char **text);
+
 static volatile int stop;
+static const char *text; /* of an error */
 
 /* Exit status of a child that runs @run. */
 static int child(int (*run)(void), int bare)
@@ -35,6 +38,7 @@ static int use(void)
 	CUdeviceptr memory = 0;
 
 	set_up();
+	OK(cuGetErrorString(700, &text));
 	OK(cuMemAlloc_v2(&memory, sizeof(host)));
 	OK(launch(kernel("count"), 64, memory, 5, 0, NULL));
 	OK(cuMemcpyDtoH_v2(host, memory, sizeof(host)));
@@ -46,6 +50,7 @@ static int refused(void)
 {
 	void *current;
 
+	CHECK(text && *text); /* which its parent was given */
 	CHECK_RESULT(cuInit(0), 3);
 	CHECK_RESULT(cuCtxGetCurrent(&current), 3);
 	return wrong;
