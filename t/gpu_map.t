@@ -12,10 +12,18 @@ machine "devices 2"
 a=GPU-73696d75 b=GPU-74696d75 c=GPU-75696d75 # simulated, tim..., uim...
 if started "$split/elsewhere" 2 1 && ok "a checkpoint" freeze_away; then
 	machine "devices 2" "order 10"
-	refused "GPUs in another order" \
-		"the program's GPUs are here in another order: each is as it was with --gpu-map=0:$a,1:$b$"
+	returns "equal GPUs in another order"
+	like "$(tail -n 2 out)" "devices ts" "each is the other one"
+	like "$(told_of_restart)" \
+		"another order, and it goes on with equal ones in their places: each is as it was with --gpu-map=0:$a,1:$b$" \
+		"and that is told"
+	is "$(told_of_restart | wc -l)" 1 "in one line"
+	machine "devices 2" "order 10" "memory_mib 16384"
+	refused "others in another order" \
+		"the program's GPUs are here in another order: each is as it was with --gpu-map=0:$a,1:$b$" --gpu-other
+	machine "devices 2" "order 10"
 	returns "as that says" --gpu-map="0:$a,1:$b"
-	like "$(cat out)" "devices st" "each is as it was"
+	like "$(tail -n 2 out)" "devices st" "each is as it was"
 	is "$(told_of_restart)" "" "and nothing is told"
 	returns "by numbers" --gpu-map=1:0,0:1
 	like "$(tail -n 2 out)" "devices st" "likewise"
@@ -60,6 +68,29 @@ if started env CUDA_VISIBLE_DEVICES=0,1 "$split/elsewhere" 2 2 && ok "a checkpoi
 	returns "a restart without the option"
 	like "$(tail -n 2 out)" "devices vu" "is on the same"
 	is "$(told_of_restart)" "" "and nothing is told"
+fi
+sweep 2 >/dev/null
+
+# Processes that see a GPU each, and one that has not asked yet.
+arena workers
+driver plain
+machine "devices 4"
+said() { grep '^devices' out | sort | tr '\n' ' '; }
+if started env CUDA_VISIBLE_DEVICES=0 "$split/visible" 0 1 && ok "a checkpoint" freeze_away; then
+	returns "processes with different GPUs" --gpu-map="$a:2,$b:3"
+	is "$(said)" "devices main u devices worker u devices worker v " "each is on its own, also what asks afterwards"
+	refused "numbers" "processes of the program have different GPUs: say which by identifiers" --gpu-map=0:2
+	refused "one that none has" "no process of the program has a GPU $c" --gpu-map="$a:2,$b:3,$c:0"
+	refused "what may be several" "more than one GPU of the program begins with GPU-7" --gpu-map=GPU-7:2
+fi
+sweep 2 >/dev/null
+arena later
+driver plain
+machine "devices 4"
+if started env CUDA_VISIBLE_DEVICES=2 "$split/visible" 0 && ok "a checkpoint" freeze_away; then
+	returns "one that sees what no other does" --gpu-map="$a:1"
+	is "$(said)" "devices main u devices worker t " "goes on seeing it"
+	like "$(told_of_restart)" "it has not asked for GPUs yet, and --gpu-map does not change" "and that is told"
 fi
 sweep 2 >/dev/null
 

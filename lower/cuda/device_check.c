@@ -132,44 +132,82 @@ static int check_device(
 
 /* ---- which device is which ---- */
 
-static int find_device(const struct cuda_state *s, const struct cuda_device *wanted,
-	const struct cuda_device *here)
+/* Where the @i-th is; -1: nowhere. Identifiers may be equal: those in their places are found there. */
+static int find_device(
+	const struct cuda_state *s, unsigned i, const struct cuda_device here[CUDA_DEVICES])
 {
-	for (unsigned i = 0; i < s->device_count; i++)
-		if (is_same_device(&here[i], wanted))
-			return i;
+	if (is_same_device(&here[i], &s->devices[i]))
+		return i;
+	for (unsigned k = 0; k < s->device_count; k++)
+		if (is_same_device(&here[k], &s->devices[i]))
+			return k;
 	return -1;
+}
+
+/* In all that a program may go by. */
+static int is_alike(const struct cuda_device *a, const struct cuda_device *b)
+{
+	if (!is_same_model(a, b))
+		return 0;
+	for (unsigned i = 0; i < DEVICE_PROPERTIES; i++)
+		if (device_properties[i].rule != PROPERTY_PCI &&
+			a->properties[i] != b->properties[i])
+			return 0;
+	return 1;
+}
+
+static int are_alike(const struct cuda_state *s, const struct cuda_device here[CUDA_DEVICES])
+{
+	unsigned i = 0;
+
+	while (i < s->device_count && is_alike(&here[i], &s->devices[i]))
+		i++;
+	return i == s->device_count;
 }
 
 /* Enough of an identifier for the driver to know the device by. */
 #define UUID_SHORT 12
+#define MAP_TEXT   (LOWER_DEVICES * (UUID_SHORT + 4))
 
-/* Where the devices are the same in another order, the user says which is to be which. */
-static int check_order(const struct cuda_state *s, const struct cuda_device *here)
+/* The devices are those of the program, in another order: the map that gives each its place. */
+static int order_map(const struct cuda_state *s, const struct cuda_device here[CUDA_DEVICES],
+	char map[MAP_TEXT])
 {
-	char map[LOWER_DEVICES * (UUID_SHORT + 4)] = "", uuid[DEVICE_UUID_TEXT];
+	char uuid[DEVICE_UUID_TEXT];
 	int moved = 0;
 	size_t n = 0;
 
-	if (table->order.gpu_choice & LOWER_GPU_MAPPED)
-		return 0;
 	for (unsigned i = 0; i < s->device_count; i++) {
-		int at = find_device(s, &s->devices[i], here);
+		int at = find_device(s, i, here);
 
 		if (at < 0)
 			return 0;
 		moved |= at != (int)i;
-		device_uuid_text(s->devices[i].uuid, uuid);
-		if (n < sizeof(map))
-			n += snprintf(map + n, sizeof(map) - n, "%s%u:%.*s", i ? "," : "", i,
+		device_uuid_text(s->devices[i].uuid, s->devices[i].name, uuid);
+		if (n < MAP_TEXT)
+			n += snprintf(map + n, MAP_TEXT - n, "%s%u:%.*s", i ? "," : "", i,
 				UUID_SHORT, uuid);
 	}
-	if (!moved)
+	return moved;
+}
+
+/* What goes from one to the other among alike ones is told. 1: and nothing else is to be told. */
+static int check_order(const struct cuda_state *s, const struct cuda_device here[CUDA_DEVICES])
+{
+	char map[MAP_TEXT] = "";
+
+	if ((table->order.gpu_choice & LOWER_GPU_MAPPED) || !order_map(s, here, map))
 		return 0;
-	return agent_fail(
-		"the program's GPUs are here in another order: each is as it was with "
-		"--gpu-map=%s",
+	if (!are_alike(s, here))
+		return agent_fail(
+			"the program's GPUs are here in another order: each is as it was with "
+			"--gpu-map=%s",
+			map);
+	agent_notice("the program's GPUs are here in another order, and it goes on with equal "
+		     "ones in "
+		     "their places: each is as it was with --gpu-map=%s",
 		map);
+	return 1;
 }
 
 /* ---- what is told ---- */
@@ -204,8 +242,8 @@ static void add_identity(
 	char now[DEVICE_UUID_TEXT], before[DEVICE_UUID_TEXT];
 
 	if (!is_same_device(here, was)) {
-		device_uuid_text(here->uuid, now);
-		device_uuid_text(was->uuid, before);
+		device_uuid_text(here->uuid, here->name, now);
+		device_uuid_text(was->uuid, was->name, before);
 		add(d, "it is %s instead of %s", now, before);
 	}
 	if (a[PROPERTY_PCI_DOMAIN] != b[PROPERTY_PCI_DOMAIN] ||
@@ -268,7 +306,7 @@ static void take_over(struct cuda_device *to, const struct cuda_device *here)
 int device_check_all(struct cuda_state *s)
 {
 	static struct cuda_device here[CUDA_DEVICES];
-	int version = 0;
+	int version = 0, moved;
 
 	if (check_count(s))
 		return -1;
@@ -276,10 +314,12 @@ int device_check_all(struct cuda_state *s)
 	for (unsigned i = 0; i < s->device_count; i++)
 		if (look_at_device(&here[i], i) || check_device(&here[i], &s->devices[i], i))
 			return -1;
-	if (check_order(s, here))
+	moved = check_order(s, here);
+	if (moved < 0)
 		return -1;
 	for (unsigned i = 0; i < s->device_count; i++) {
-		tell_differences(&here[i], &s->devices[i], i);
+		if (!moved)
+			tell_differences(&here[i], &s->devices[i], i);
 		take_over(&s->devices[i], &here[i]);
 	}
 	/* It has answered before. */

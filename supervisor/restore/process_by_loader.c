@@ -570,6 +570,7 @@ void new_process_free(struct new_process *np)
 	restore_plan_free(&np->plan);
 	vma_list_free(&np->vmas);
 	free(np->new_vdso);
+	free(np->gpu_variable);
 	free(np->process.threads);
 	util_close(&np->process.mem_fd);
 	util_close(&np->uffd);

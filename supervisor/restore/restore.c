@@ -173,7 +173,8 @@ static int each_lower_half(struct restore *r, int (*step)(struct new_process *np
 static int run_lower_halves(struct restore *r)
 {
 	r->explained = true;
-	if (each_lower_half(r, restore_lower_run) || each_lower_half(r, restore_lower_rest))
+	if (restore_lower_map_gpus(r->processes, r->count) ||
+		each_lower_half(r, restore_lower_run) || each_lower_half(r, restore_lower_rest))
 		return -1;
 	r->explained = false;
 	return 0;

@@ -176,14 +176,25 @@ static int replay_calls(struct new_process *np, enum lower_request request)
 static int give_variables(struct new_process *np)
 {
 	struct process *p = &np->process;
-	cleanup_free char *devices = NULL;
 	bool launcher = launcher_is_wanted(p) || launcher_may_be_wanted(p);
 
-	if (np->o->gpu_map && gpu_map_variable(p, np->o->gpu_map, &devices, np->e))
-		return -1;
-	return launcher || devices ? launcher_give_variables(p, launcher, np->mpi,
-					     former_abi(np), devices, np->e)
-				   : 0;
+	return launcher || np->gpu_variable ? launcher_give_variables(p, launcher, np->mpi,
+						      former_abi(np), np->gpu_variable, np->e)
+					    : 0;
+}
+
+int restore_lower_map_gpus(struct new_process *list, size_t count)
+{
+	const struct restore_options *o = list[0].o;
+	cleanup_free struct gpu_map_process *processes = xcalloc(count, sizeof(*processes));
+
+	if (!o->gpu_map || list[0].trial)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		processes[i] =
+			(struct gpu_map_process){&list[i].process, &list[i].gpu_variable};
+	return gpu_map_variables(processes, count,
+		&(struct gpu_map_options){o->gpu_map, o->others != NULL, o->notice}, list[0].e);
 }
 
 int restore_lower_run(struct new_process *np)

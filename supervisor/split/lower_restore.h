@@ -13,6 +13,8 @@ int restore_lower_check(const struct new_process *np);
 /* Whether the process has a lower half. */
 bool restore_lower_wanted(const struct new_process *np);
 
+/* Before that of any: which GPUs each of @count processes is to see (--gpu-map). */
+int restore_lower_map_gpus(struct new_process *list, size_t count);
 /* When all processes have all their threads, as threads of lower halves take any free
  * ids: bring it up again, and have it make everything that the records hold; in a trial only
  * addresses of device memory are reserved, and no memory of the host is pinned. */

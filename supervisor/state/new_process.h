@@ -35,7 +35,8 @@ struct new_process {
 	struct err *e;
 	int (*look_at_others)(void *arg, struct err *e); /* of restore_options */
 	void *others;
-	const char *mpi; /* of restore_options */
+	const char *mpi;    /* of restore_options */
+	char *gpu_variable; /* what --gpu-map has its lower half see; NULL: as before */
 
 	enum restore_stage stage;
 	size_t index; /* of the process in the checkpoint */

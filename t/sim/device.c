@@ -186,7 +186,7 @@ static int find_visible(const char *entry)
 		return atoi(entry) < machine_devices() ? atoi(entry) : -1;
 	for (int i = 0; i < machine_devices(); i++) {
 		get_uuid(uuid, machine_device(i));
-		device_uuid_text(uuid, text);
+		device_uuid_text(uuid, sim_machine("name", ""), text);
 		if (!strncmp(text, entry, strcspn(entry, ",")))
 			return i;
 	}
