@@ -55,6 +55,20 @@ static pid_t first_free(const struct buf *ids, pid_t limit)
 	return best;
 }
 
+/* Whether any rank of its place that may share a namespace makes that a user namespace, too. */
+static bool may_have_users(const struct rank_wish *wishes, int count, const char *place)
+{
+	for (int i = 0; i < count; i++)
+		if (wishes[i].user && !wishes[i].apart && !strcmp(wishes[i].place, place))
+			return true;
+	return false;
+}
+
+static bool is_same_owner(const struct rank_wish *a, const struct rank_wish *b)
+{
+	return a->uid == b->uid && a->gid == b->gid;
+}
+
 /* Have rank @maker and those behind it come together that can. */
 static void form_group(
 	const struct rank_wish *wishes, int count, int maker, struct rank_room *rooms)
@@ -62,14 +76,15 @@ static void form_group(
 	const struct rank_wish *first = &wishes[maker];
 	struct shared_namespace_plan plan = {0};
 	cleanup_buf struct buf ids = {0};
-	bool needed = false;
+	bool users = may_have_users(wishes, count, first->place), needed = false;
 	int members = 0;
 
 	for (int i = maker; i < count; i++) {
 		const struct rank_wish *w = &wishes[i];
 
+		/* A user namespace has the user and the group of who makes it, and no others. */
 		if (w->apart || rooms[i].maker >= 0 || strcmp(w->place, first->place) ||
-			!unite(&ids, &w->ids))
+			(users && !is_same_owner(w, first)) || !unite(&ids, &w->ids))
 			continue;
 		rooms[i].maker = maker;
 		plan.user |= w->user;

@@ -14,6 +14,8 @@
 struct rank_wish {
 	char place[96]; /* machine, pid and user namespace; "": not known yet */
 	bool needed, apart, whole, user; /* as of struct namespace_wish */
+	uid_t uid;                       /* that it restarts as, */
+	gid_t gid;                       /* all that a user namespace made for it has */
 	pid_t id_limit;                  /* ids are below it there (/proc/sys/kernel/pid_max) */
 	struct buf ids;                  /* pid_t: the lowest first, each once */
 };

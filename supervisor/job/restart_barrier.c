@@ -125,30 +125,58 @@ static void tell_all(struct restart_barrier *g, const char *word)
 			(void)wire_say(&g->wires[rank], word); /* missed when it is heard */
 }
 
+static int take_line(struct restart_barrier *g, int rank, char *line, struct err *e)
+{
+	if (!strcmp(line, BACK)) {
+		g->back[rank] = true;
+		return 0;
+	}
+	if (barrier_take_wish(g, rank, line))
+		return 0;
+	control_unescape(line);
+	return err_set(e, 0, "rank %d: %s", rank,
+		strncmp(line, FAILED, strlen(FAILED)) ? "what it said was not understood"
+						      : line + strlen(FAILED));
+}
+
+static int take_lines(struct restart_barrier *g, int rank, struct err *e)
+{
+	int r = 1;
+
+	while (!g->back[rank] && r > 0) {
+		cleanup_free char *line = NULL;
+
+		r = wire_take_line(&g->wires[rank], &line);
+		if (r > 0 && take_line(g, rank, line, e))
+			return -1;
+	}
+	return r < 0 ? err_set(e, 0,
+			       "rank %d: a message from it is too long, or failed "
+			       "authentication",
+			       rank)
+		     : 0;
+}
+
+/* All that it has said: ids may be many lines. */
 static int hear_rank(struct restart_barrier *g, int rank, struct err *e)
 {
 	struct wire *w = &g->wires[rank];
-	int ended = wire_receive(w);
-	cleanup_free char *line = NULL;
+	size_t had;
+	int ended;
 
-	if (wire_take_line(w, &line) > 0) {
-		if (!strcmp(line, BACK)) {
-			g->back[rank] = true;
-			return 0;
-		}
-		if (barrier_take_wish(g, rank, line))
-			return 0;
-		control_unescape(line);
-		return err_set(e, 0, "rank %d: %s", rank,
-			strncmp(line, FAILED, strlen(FAILED))
-				? "what it said was not understood"
-				: line + strlen(FAILED));
-	}
-	return ended ? err_set(e, 0,
-			       "rank %d: its trecr-restart has ended, or cannot be reached any "
-			       "more",
-			       rank)
-		     : 0;
+	do {
+		had = w->in.len;
+		ended = wire_receive(w);
+		had = w->in.len - had;
+		if (take_lines(g, rank, e))
+			return -1;
+	} while (had && !g->back[rank]);
+	return ended && !g->back[rank] ? err_set(e, 0,
+						 "rank %d: its trecr-restart has ended, or "
+						 "cannot be reached any "
+						 "more",
+						 rank)
+				       : 0;
 }
 
 int barrier_await_ranks(struct restart_barrier *g,

@@ -8,7 +8,8 @@
  *	arrived RANK SIZE CHECKPOINT	to rank 0: here I am
  *	go				from rank 0: all are there
  *	ids FIRST-LAST...		to rank 0: ids that the program is to have; several lines,
- *	wish PLACE NEEDED APART WHOLE USER LIMIT	and what else it is to know of this rank (struct rank_wish)
+ *	wish PLACE NEEDED APART WHOLE USER LIMIT UID GID COUNT	and what else it is to know of this rank (struct
+ *					rank_wish), and how many ids these are
  *	apart				from rank 0: restart it by itself
  *	make USER FIRST			or: make a namespace for several ranks (struct shared_namespace_plan)
  *	made PID START			to rank 0: that has this first process; -1: there can be none

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/util.h"
 #include "supervisor/job/this_process.h"
@@ -23,7 +24,31 @@
 
 /* ---- lines ---- */
 
-static void say_ids(struct wire *w, const struct buf *ids)
+struct teller {
+	struct restart_barrier *g;
+	struct err *e;
+};
+
+static int look(void *arg)
+{
+	const struct teller *t = arg;
+
+	return restart_barrier_look(t->g, t->e);
+}
+
+/* It may be too much for the connection before rank 0 comes to read it. */
+static int tell_rank_0(struct restart_barrier *g, const char *line, struct err *e)
+{
+	struct teller t = {g, e};
+
+	e->msg[0] = 0;
+	if (!wire_say_waiting(&g->wires[0], line, look, &t))
+		return 0;
+	/* Rank 0 may have said why it has ended. */
+	return e->msg[0] || restart_barrier_look(g, e) ? -1 : barrier_not_told(g, -1, NULL, e);
+}
+
+static int say_ids(struct restart_barrier *g, const struct buf *ids, struct err *e)
 {
 	cleanup_buf struct buf line = {0};
 	size_t count = buf_count(ids, pid_t);
@@ -40,18 +65,20 @@ static void say_ids(struct wire *w, const struct buf *ids)
 		if (end < count && line.len < IDS_LENGTH)
 			continue;
 		buf_grow(&line, 1);
-		(void)wire_say(w, line.data); /* missed when rank 0 answers */
+		if (tell_rank_0(g, line.data, e))
+			return -1;
 		line.len = 0;
 	}
+	return 0;
 }
 
-static void say_wish(struct wire *w, const struct rank_wish *wish)
+static int say_wish(struct restart_barrier *g, const struct rank_wish *wish, struct err *e)
 {
-	cleanup_free char *line = xasprintf("wish %s %d %d %d %d %d", wish->place, wish->needed,
-		wish->apart, wish->whole, wish->user, wish->id_limit);
+	cleanup_free char *line = xasprintf("wish %s %d %d %d %d %d %u %u %zu", wish->place,
+		wish->needed, wish->apart, wish->whole, wish->user, wish->id_limit, wish->uid,
+		wish->gid, buf_count(&wish->ids, pid_t));
 
-	say_ids(w, &wish->ids);
-	(void)wire_say(w, line); /* missed when rank 0 answers */
+	return say_ids(g, &wish->ids, e) ? -1 : tell_rank_0(g, line, e);
 }
 
 static bool take_ids(struct buf *ids, const char *text)
@@ -74,10 +101,12 @@ static bool take_ids(struct buf *ids, const char *text)
 static bool take_wish(struct rank_wish *wish, const char *text)
 {
 	int needed, apart, whole, user;
+	size_t count;
 
 	_Static_assert(sizeof(wish->place) == 96, "as much is read below");
-	if (sscanf(text, " %95s %d %d %d %d %d", wish->place, &needed, &apart, &whole, &user,
-		    &wish->id_limit) != 6)
+	if (sscanf(text, " %95s %d %d %d %d %d %u %u %zu", wish->place, &needed, &apart, &whole,
+		    &user, &wish->id_limit, &wish->uid, &wish->gid, &count) != 9 ||
+		count != buf_count(&wish->ids, pid_t))
 		return false;
 	wish->needed = needed;
 	wish->apart = apart;
@@ -124,6 +153,8 @@ static void fill_wish(struct rank_wish *own, const struct namespace_wish *wish)
 	own->apart = wish->apart;
 	own->whole = wish->whole;
 	own->user = wish->user;
+	own->uid = geteuid();
+	own->gid = getegid();
 	own->id_limit = id_limit();
 	for (size_t i = 0; i < buf_count(wish->ids, pid_t); i++) {
 		pid_t id = *buf_at(wish->ids, pid_t, i);
@@ -257,7 +288,8 @@ static int share_as_another(struct restart_barrier *g, struct err *e)
 {
 	cleanup_free char *line = NULL;
 
-	say_wish(&g->wires[0], &g->wishes[rank_of(g)]);
+	if (say_wish(g, &g->wishes[rank_of(g)], e))
+		return -1;
 	return barrier_hear_rank_0(g, &line, e) || do_as_told(g, line, e) ? -1 : 0;
 }
 

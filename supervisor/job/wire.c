@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sodium.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,9 @@
 #define HELLO    "trecr-job-1 "
 #define SEAL     16 /* bytes of the hash in front of a line */
 #define SEAL_LEN (2 * SEAL + 1)
+
+/* Between two looks at what might end a wait. */
+#define LOOK_MS 200
 
 _Static_assert(WIRE_KEY == crypto_auth_hmacsha256_KEYBYTES, "a key of the hash");
 _Static_assert(WIRE_KEY == crypto_auth_hmacsha256_BYTES, "what the hash gives is a key");
@@ -137,19 +141,48 @@ void wire_seal(struct wire *w, const struct wire_introduction *i, bool connects)
 
 /* ---- lines ---- */
 
+static char *seal_line(struct wire *w, const char *line)
+{
+	char seal[SEAL_LEN];
+
+	if (!w->sealed)
+		return xasprintf("%s\n", line);
+	hash_line(seal, w->send_key, w->sent++, line, strlen(line));
+	return xasprintf("%s %s\n", seal, line);
+}
+
 int wire_say(struct wire *w, const char *line)
 {
-	cleanup_free char *text = NULL;
-	char seal[SEAL_LEN];
-	size_t length;
+	cleanup_free char *text = seal_line(w, line);
+	size_t length = strlen(text);
 
-	if (w->sealed)
-		hash_line(seal, w->send_key, w->sent++, line, strlen(line));
-	text = w->sealed ? xasprintf("%s %s\n", seal, line) : xasprintf("%s\n", line);
-	length = strlen(text);
 	/* It fits the socket's buffer, unless nobody has read from it for long. */
 	return send(w->fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length ? 0
 											 : -1;
+}
+
+int wire_say_waiting(struct wire *w, const char *line, int (*look)(void *arg), void *arg)
+{
+	cleanup_free char *text = seal_line(w, line);
+	size_t length = strlen(text), sent = 0;
+
+	while (sent < length) {
+		struct pollfd room = {.fd = w->fd, .events = POLLOUT};
+		ssize_t n =
+			send(w->fd, text + sent, length - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n > 0) {
+			sent += n;
+			continue;
+		}
+		if ((errno != EAGAIN && errno != EINTR) || look(arg)) {
+			/* The other end must not take part of a line and what follows for one. */
+			(void)shutdown(w->fd, SHUT_WR);
+			return -1;
+		}
+		(void)poll(&room, 1, LOOK_MS);
+	}
+	return 0;
 }
 
 int wire_receive(struct wire *w)

@@ -69,6 +69,9 @@ void wire_seal(struct wire *w, const struct wire_introduction *i, bool connects)
 /* Send @line, without its newline, at once and whole; -1 when the connection does not take it.
  */
 int wire_say(struct wire *w, const char *line);
+/* The same, but wait while the connection takes no more; @look(@arg) is called now and then meanwhile, and ends that
+ * with anything but 0. After a failure nothing more can be sent. */
+int wire_say_waiting(struct wire *w, const char *line, int (*look)(void *arg), void *arg);
 
 /* Take in what has arrived: -1 when the connection has ended, with errno 0 if the other end
  * closed it. */

@@ -73,6 +73,20 @@ static void check_groups(void)
 	come_together(3, "---", "but for one that is to be apart");
 	forget();
 
+	wish(0, "a", true, 400, 402)->gid = 10;
+	wish(1, "a", true, 403, 405)->gid = 11;
+	wish(2, "a", true, 406, 407)->gid = 10;
+	wish(3, "a", true, 408, 409)->gid = 11;
+	wishes[3].uid = 1;
+	come_together(4, "0000", "of different groups, without a user namespace");
+	wishes[2].user = true;
+	come_together(4, "0-0-", "but not where they have one, which maps one group only");
+	wishes[3].uid = 0;
+	come_together(4, "0101", "and each group its own");
+	wishes[0].whole = true;
+	come_together(4, "----", "nor where one is to be with all of its node");
+	forget();
+
 	wish(0, "a", true, 400, 402);
 	wish(1, "a", true, 402, 403);
 	wish(2, "a", true, 404, 405);
