@@ -200,9 +200,59 @@ for rank in 0 1; do
 	done
 done
 is "$bad" "" "a call fails at some moments of a restart" || explain err.*
+# With the supervisor of rank 1 held up in the middle of its restart.
+for rank in 0 1 2; do faults "fault.$rank"; done
+faults fault.1 trace 3 registers hold && : >err.0 && : >err.1 && : >err.2
+# shellcheck disable=SC2016 # of the inner shell
+start 0 2 env "LD_PRELOAD=$build/t/fault.so" sh -c 'TRECR_FAULT=$PWD/fault.$PMI_RANK exec "$@"' sh "${restart[@]}" ck
+for ((i = 0; i < 3000; i++)); do
+	! faults fault.1 fired || break
+	pause 0.02
+done
+step="an init is killed" && kill -KILL "$(init_of 1)" && { faults fault.1 off || true; } && step="the end" &&
+	await -t 60 -p "${pids[0]}" 2>>await.err && ! wait "${pids[@]}" && sweep 60 && step="what is said" &&
+	grep -qF 'rank 1: the init of the program (trecr-init) was killed' err.0
+job_result "a rank's init is killed during a restart, and the reason told is that"
+kill_all
+
 step="another restart" && : >err.0 && restart_job 3 && step="the namespace" && share_a_namespace && step="its end" && job_ends
 job_result "the next restart is good"
 kill_all
+
+# ---- other groups ----
+
+# Ranks of one user that were started with different primary groups, of which a user namespace maps one.
+job_arena groups
+user=$((64000 + $$ % 500 * 2))
+with_group() { # RANK COMMAND...: sets pids
+	setpriv "--reuid=$user" "--regid=$((user + $1))" --clear-groups -- env "PMI_RANK=$1" PMI_SIZE=2 "${@:2}" \
+		</dev/null >>"out.$1" 2>>"err.$1" &
+	pids[$1]=$!
+}
+with_groups() { # COMMAND...
+	with_group 0 "$@"
+	with_group 1 "$@"
+}
+group_of() { # RANK: of its program
+	awk '/^Gid:/ { print $2 - '$user', $3 - '$user' }' "/proc/$(program_of "${pids[$1]}")/status"
+}
+if ! am_root; then
+	skip "two of different groups" "needs root"
+elif ! have setpriv; then
+	skip "two of different groups" "no setpriv"
+else
+	chmod 711 "$scratch"
+	mkdir bin && cp "$build"/trecr-{run,ckpt,restart} "$victim/lockstep" bin && : >out.0 && : >out.1 && : >err.0 && : >err.1 && chown -R $user . && pids=()
+	step=start && with_groups bin/trecr-run -d ck -- bin/lockstep && await -t 60 -p "${pids[0]}" out.0 '^ready$' >/dev/null &&
+		await -t 60 -p "${pids[1]}" out.1 '^ready$' >/dev/null && step=checkpoint &&
+		setpriv "--reuid=$user" "--regid=$user" --clear-groups -- bin/trecr-ckpt -t 60 ck >/dev/null 2>>ckpt.err &&
+		kill_all && step=restart && with_groups bin/trecr-restart ck && all_in_a_round 2 && step="their groups" &&
+		[ "$(group_of 0)" = "0 0" ] && [ "$(group_of 1)" = "1 1" ] && step="two namespaces" &&
+		[ "$(namespace_of 0)" != "$(namespace_of 1)" ] && step="their end" && finish_job
+	job_result "two of different groups keep them, in namespaces of their own"
+	kill_all
+	rm -rf "/tmp/trecr-$user"
+fi
 
 # ---- ids that two of them need ----
 

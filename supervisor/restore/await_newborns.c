@@ -30,7 +30,7 @@ static struct new_process *process_of(struct restore *r, const struct newborn *n
 
 int restore_ended_early(struct restore *r, const struct newborn *n, int status)
 {
-	bool killed = restore_killed(r->processes, r->count, r->s->init, r->e) ||
+	bool killed = restore_killed(r->processes, r->count, r->s, r->e) ||
 		      restore_killed_one(process_of(r, n), status, r->e);
 
 	/* The others may hold the pipe open. */

@@ -13,6 +13,7 @@
 #include "lib/procfs.h"
 #include "lib/util.h"
 #include "supervisor/memory/lazy.h"
+#include "supervisor/start/spawn.h"
 
 /* SIGKILL stays pending until the last thread has ended. */
 static bool was_killed(pid_t pid, bool *gone)
@@ -31,13 +32,13 @@ static void name_killed(const struct new_process *np, struct err *e)
 		np->process.vpid, np->process.comm);
 }
 
-bool restore_killed(
-	const struct new_process *processes, size_t count, pid_t init, struct err *e)
+bool restore_killed(const struct new_process *processes, size_t count,
+	const struct supervisor *s, struct err *e)
 {
 	bool gone;
 
-	if (init > 0 && (was_killed(init, &gone) || gone)) {
-		err_set(e, 0, "the first process of the new namespace was killed");
+	if (s->init > 0 && (was_killed(s->init, &gone) || gone)) {
+		err_set(e, 0, "%s was killed", spawn_init_name(s));
 		return true;
 	}
 	for (size_t i = 0; i < count; i++) {

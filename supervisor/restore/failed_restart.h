@@ -9,11 +9,11 @@
 #include "supervisor/restore/restart_attempt.h"
 
 /* After a failure, before we have killed anything ourselves: whether somebody else has killed one of
- * the @count new processes, or the first process of their namespace (@init, or 0). Then @e says so,
+ * the @count new processes, or the first process of their namespace (the init of @s, if any). Then @e says so,
  * as that is why the restart failed. Called by restore.c when a stage fails, and by
  * await_newborns.c when a process ends too early. */
-bool restore_killed(
-	const struct new_process *processes, size_t count, pid_t init, struct err *e);
+bool restore_killed(const struct new_process *processes, size_t count,
+	const struct supervisor *s, struct err *e);
 
 /* The same for process @np, which has ended with @status (waitpid(2)); NULL for a helper or a
  * zombie. */

@@ -294,7 +294,7 @@ static void *restore_thread(void *arg)
 
 	r->result = restore_all(r);
 	if (r->result && !r->id_taken && !r->explained)
-		r->killed = restore_killed(r->processes, r->count, r->s->init, r->e) ||
+		r->killed = restore_killed(r->processes, r->count, r->s, r->e) ||
 			    restore_helper_killed(r);
 	/* The tracees would die with this thread, except where their exit-kill was cleared. */
 	if (r->result)

@@ -217,7 +217,8 @@ static void hear_init(struct supervisor *s)
 		if (n < 0)
 			return; /* all read */
 		if (n != sizeof(report)) {
-			/* An init that dies takes its namespace with it. */
+			/* An init that dies takes the program with it: as the first process of its
+			 * namespace, or else that one ends the program. */
 			root_ended(s, W_EXITCODE(0, SIGKILL));
 			return;
 		}

@@ -42,8 +42,8 @@ int namespace_report(int socket, enum namespace_report_kind kind, int value, con
 	return send(socket, &r, sizeof(r), MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
-int namespace_await_report(
-	int socket, struct namespace_report *report, pid_t *sender, struct err *e)
+int namespace_await_report(int socket, const char *who, struct namespace_report *report,
+	pid_t *sender, struct err *e)
 {
 	union {
 		struct cmsghdr head;
@@ -63,7 +63,7 @@ int namespace_await_report(
 	if (n < 0)
 		return err_set(e, errno, "cannot get an answer from the new namespace");
 	if (n != sizeof(*report) || !c || c->cmsg_type != SCM_CREDENTIALS)
-		return err_set(e, 0, "the first process of the new namespace was killed");
+		return err_set(e, 0, "%s was killed", who);
 	memcpy(&credentials, CMSG_DATA(c), sizeof(credentials));
 	*sender = credentials.pid;
 	if (report->kind == NAMESPACE_READY)

@@ -15,9 +15,9 @@
 /* Connected, for reports that arrive at ends[0]. */
 int namespace_sockets(int ends[2], struct err *e);
 
-/* The first report: 0 when it is NAMESPACE_READY. *sender gets the id that its sender has in our pid namespace. */
-int namespace_await_report(
-	int socket, struct namespace_report *report, pid_t *sender, struct err *e);
+/* The first report, of @who: 0 when it is NAMESPACE_READY. *sender gets the id that its sender has in our pid namespace. */
+int namespace_await_report(int socket, const char *who, struct namespace_report *report,
+	pid_t *sender, struct err *e);
 
 /* clone3(2) has made no namespace, as errno says. Returns -1. */
 int namespace_refused(bool user_namespace, struct err *e);

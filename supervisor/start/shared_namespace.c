@@ -14,6 +14,7 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "lib/util.h"
@@ -194,7 +195,8 @@ static int await_first(struct shared_namespace *ns, pid_t pid, int socket, struc
 	struct namespace_report report;
 	pid_t sender;
 
-	if (namespace_await_report(socket, &report, &sender, e))
+	if (namespace_await_report(
+		    socket, "the first process of the new namespace", &report, &sender, e))
 		return -1;
 	return report.value ? 0 : identify(ns, pid, e);
 }
@@ -228,6 +230,20 @@ int shared_namespace_make(
 	return failed;
 }
 
+/* Its id may have become another process's before its door was opened, but not while it has not ended. */
+static int check_door(const struct shared_namespace *ns, struct err *e)
+{
+	struct pollfd end = {.fd = ns->pidfd, .events = POLLIN};
+	struct stat st;
+
+	if (poll(&end, 1, 0))
+		return err_set(e, 0, "process %d has ended", ns->first.pid);
+	if (fstat(ns->hold, &st) < 0 || !S_ISFIFO(st.st_mode))
+		return err_set(
+			e, 0, "descriptor %d of process %d is no pipe", DOOR, ns->first.pid);
+	return 0;
+}
+
 int shared_namespace_open(const struct shared_namespace_plan *plan,
 	const struct proc_identity *first, struct shared_namespace *ns, struct err *e)
 {
@@ -241,6 +257,8 @@ int shared_namespace_open(const struct shared_namespace_plan *plan,
 		failed = err_set(e, 0, "process %d is another one by now", first->pid);
 	if (!failed && (ns->hold = open(door, O_WRONLY | O_CLOEXEC)) < 0)
 		failed = err_set(e, errno, "cannot open %s", door);
+	if (!failed)
+		failed = check_door(ns, e);
 	if (!failed)
 		return 0;
 	shared_namespace_leave(ns);

@@ -253,6 +253,12 @@ static pid_t make_init_in(
 			: init;
 }
 
+const char *spawn_init_name(const struct supervisor *s)
+{
+	return s->init_is_first ? "the first process of the new namespace"
+				: "the init of the program (trecr-init)";
+}
+
 static void end_init(struct supervisor *s)
 {
 	(void)kill(s->init, SIGKILL);
@@ -297,7 +303,7 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 	}
 	s->init_fd = ends[0];
 	s->init_is_first = !shared;
-	if (namespace_await_report(s->init_fd, &report, &s->root, e) < 0) {
+	if (namespace_await_report(s->init_fd, spawn_init_name(s), &report, &s->root, e) < 0) {
 		end_init(s);
 		return -1;
 	}
@@ -386,7 +392,7 @@ int spawn_release(struct supervisor *s, struct err *e)
 {
 	/* The init first: with the program let go, its namespace must not die with us. */
 	if (s->init && send(s->init_fd, "", 1, MSG_NOSIGNAL) < 0)
-		return err_set(e, errno, "cannot reach the first process of the new namespace");
+		return err_set(e, errno, "cannot reach %s", spawn_init_name(s));
 	if (write_all(s->release_fd, "", 1, "to the new process", e) < 0)
 		return -1;
 	close(s->release_fd);

@@ -32,6 +32,9 @@ struct spawn_request {
 	const struct shared_namespace *shared;
 };
 
+/* What s->init is, for messages. */
+const char *spawn_init_name(const struct supervisor *s);
+
 /* Whether we may choose the ids of new processes, as far as they are free. */
 bool spawn_may_choose_ids(void);
 
