@@ -33,10 +33,10 @@ struct group_opener {
 /* Of this process, and of those that it has made. */
 static struct buf openers;
 
-/* What there is to be had again, perhaps. */
+/* What there is to be had again, perhaps. EAGAIN: processes (RLIMIT_NPROC, pids.max). */
 static bool is_shortage(int code)
 {
-	return code == EMFILE || code == ENFILE || code == ENOMEM;
+	return code == EMFILE || code == ENFILE || code == ENOMEM || code == EAGAIN;
 }
 
 static struct group_opener *find_opener(gid_t group)
