@@ -71,7 +71,7 @@ $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 $(O)/stubs/nvml/libnvidia_ml.o: $(O)/stubs/gen/nvml.index.h
 $(MPI_OBJ): $(O)/stubs/gen/mpi.index.h
 $(OPENMPI_OBJ): $(O)/stubs/gen/mpi.openmpi.inc $(O)/stubs/gen/mpi.openmpi.h
-$(O)/stubs/mpi/fortran/fortran_calls.o: $(O)/stubs/gen/mpi.fortran.inc
+$(O)/stubs/mpi/fortran/fortran_generated.o: $(O)/stubs/gen/mpi.fortran.inc
 $(O)/stubs/mpi/fortran/fortran_thunks.o $(O)/stubs/mpi/mpi_record_entry.o $(O)/stubs/mpi/openmpi/program_thunks.o: shared/mpi/thunks.inc
 
 $(O)/stubs/%.o: stubs/%.S

@@ -1,5 +1,5 @@
 /*
- * The functions that Fortran calls, over those of an ABI for C: arguments are references, handles are numbers, texts
+ * The functions that Fortran calls, over those of an ABI for C: arguments are references, handles are integers, strings
  * have their lengths behind all else, and the error comes last. The file that includes it says how each is exchanged
  * (stubs/mpi/fortran/fortran.h):
  *
@@ -8,7 +8,7 @@
  *	C_type				the type of a handle or status in C
  *	TO_C_type(number), TO_FORTRAN_type(handle)	a handle, exchanged
  *	BUFFER(address), WEIGHTS(address), STATUS(status)	an address that may be that of a constant
- *	TEXT(text, length), GIVE_TEXT(text, length, from)	a text from Fortran, and one for it, from an array TEXT_OUT
+ *	TEXT(text, length), GIVE_TEXT(text, length, from)	a string from Fortran, and one for it, from an array TEXT_OUT
  *	FROM_ONE(index)			what C counts from 0
  *	HAS_INDEXES(error)		whether a call that gives several of these has
  *	WITH_MEMORY, ALLOC, NO_MEMORY_GIVES, DONE	memory for as long as the call takes

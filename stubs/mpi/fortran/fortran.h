@@ -157,16 +157,6 @@ static inline void give_error(int *ierror, int error)
 		give_error(ierror, error);                                                     \
 	} while (0)
 
-/* ---- lengths, of what comes behind a communicator in Fortran ---- */
-
-STUB_HIDDEN size_t length_ranks(int in_place, C_MPI_Comm comm);
-STUB_HIDDEN size_t length_neighbours(int destinations, C_MPI_Comm comm);
-
-#define LENGTH_RANKS(buffer, comm)                                                             \
-	length_ranks((const void *)(buffer) == mpi_fortran_in_place_, PMPI_Comm_f2c(comm))
-#define LENGTH_SOURCES(comm)      length_neighbours(0, PMPI_Comm_f2c(comm))
-#define LENGTH_DESTINATIONS(comm) length_neighbours(1, PMPI_Comm_f2c(comm))
-
 /* ---- memory of a call ---- */
 
 #define NO_MEMORY_GIVES(ierror)                                                                \
@@ -187,9 +177,9 @@ extern char trecr_mpi_found[] __attribute__((weak));
 	if (!memory.kept)                                                                      \
 		exchange_free(&memory);
 
-/* ---- texts: padded with blanks in Fortran ---- */
+/* ---- strings: padded with blanks in Fortran ---- */
 
-/* The most that a text from the library has, with its end (MPI_MAX_PORT_NAME). */
+/* The most that a string from the library has, with its end (MPI_MAX_PORT_NAME). */
 enum { TEXT_OUT = 1024 };
 
 /* Without blanks at either end, in the memory of the call. */

@@ -5,7 +5,7 @@
 #include "shared/raw.h"
 #include "stubs/mpi/fortran/fortran.h"
 
-/* ---- operations and error handlers: a function of ours for each ---- */
+/* ---- operations and error handlers: a trampoline for each ---- */
 
 typedef void op_function(void *in, void *out, int *count, int *type);
 typedef void error_function(int *handle, int *code, long first, long second);

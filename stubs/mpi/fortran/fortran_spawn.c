@@ -1,75 +1,38 @@
-/* Processes that begin later, and what else C tells in its own way. */
+/* Processes that begin later: what Fortran gives are arrays of strings, and C has pointers. */
 #include <stdlib.h>
 
 #include "stubs/mpi/fortran/fortran.h"
 
-extern int PMPI_Comm_idup(void *comm, void **made, void **request),
-	PMPI_Comm_rank(void *comm, int *rank),
+extern int PMPI_Comm_rank(void *comm, int *rank),
 	PMPI_Comm_spawn(const char *command, char **arguments, int most, void *info, int root,
 		void *comm, void **made, int *errors),
 	PMPI_Comm_spawn_multiple(int count, char **commands, char ***arguments, const int *most,
-		void *const *infos, int root, void *comm, void **made, int *errors),
-	PMPI_Info_get(void *info, const char *key, int length, char *value, int *flag);
+		void *const *infos, int root, void *comm, void **made, int *errors);
 
-/* Open MPI's own library writes the handle again when the request is complete. */
-FORTRAN_MPI(comm_idup, COMM_IDUP, Comm_idup,
-	(const int *comm, int *made, int *request, int *ierror))
+/* ---- strings: a blank one is the last of a program's arguments ---- */
+
+static void free_strings(char **strings)
 {
-	void **in_made = calloc(1, sizeof(*in_made)), *in_request = NULL;
-	int gave = in_made ? PMPI_Comm_idup(PMPI_Comm_f2c(*comm), in_made, &in_request)
-			   : MPI_ERR_NO_MEM;
-
-	if (!gave) {
-		*made = PMPI_Comm_c2f(*in_made);
-		*request = PMPI_Request_c2f(in_request);
-	}
-	if (trecr_mpi_found || gave)
-		free(in_made);
-	GIVE(gave);
+	for (size_t i = 0; strings && strings[i]; i++)
+		free(strings[i]);
+	free(strings);
 }
 
-FORTRAN_MPI(info_get, INFO_GET, Info_get,
-	(const int *info, const char *key, const int *most, char *value, int *flag, int *ierror,
-		int length_key, int length_value))
-{
-	WITH_MEMORY
-	char *in_key = TEXT(key, length_key);
-	char *in_value = exchange_alloc(&memory, *most > 0 ? *most + 1ul : 1);
-	int gave;
-
-	NO_MEMORY_GIVES(ierror)
-	*in_value = 0;
-	gave = PMPI_Info_get(PMPI_Info_f2c(*info), in_key, *most, in_value, flag);
-	if (!gave && *flag)
-		text_out(value, length_value, in_value);
-	exchange_free(&memory);
-	GIVE(gave);
-}
-
-/* ---- spawned processes: arrays of texts, of which a blank one is the last of a program's arguments ---- */
-
-static void free_texts(char **texts)
-{
-	for (size_t i = 0; texts && texts[i]; i++)
-		free(texts[i]);
-	free(texts);
-}
-
-static char *copy_text(const char *text, int length)
+static char *copy_string(const char *text, int length)
 {
 	struct exchange_memory memory = {.kept = 1};
 
 	return text_in(&memory, text, length);
 }
 
-/* @count texts, or, if that is negative, those in front of a blank one; @step characters from one to the next. With
+/* @count strings, or, if that is negative, those in front of a blank one; @step characters from one to the next. With
  * NULL behind them; NULL: there is no memory. */
-static char **copy_texts(const char *texts, int count, int length, size_t step)
+static char **copy_strings(const char *strings, int count, int length, size_t step)
 {
 	char **copies = calloc(1, sizeof(*copies)), **more;
 
 	for (size_t i = 0; copies && (count < 0 || i < (size_t)count); i++) {
-		char *copy = copy_text(texts + i * step, length);
+		char *copy = copy_string(strings + i * step, length);
 
 		if (copy && !*copy && count < 0) {
 			free(copy);
@@ -78,7 +41,7 @@ static char **copy_texts(const char *texts, int count, int length, size_t step)
 		more = copy ? realloc(copies, (i + 2) * sizeof(*copies)) : NULL;
 		if (!more) {
 			free(copy);
-			free_texts(copies);
+			free_strings(copies);
 			return NULL;
 		}
 		copies = more;
@@ -99,9 +62,9 @@ FORTRAN_MPI(comm_spawn, COMM_SPAWN, Comm_spawn,
 		int length_command, int length_argument))
 {
 	int has = (const void *)arguments != mpi_fortran_argv_null_;
-	char *in_command = copy_text(command, length_command);
+	char *in_command = copy_string(command, length_command);
 	char **in_arguments =
-		has ? copy_texts(arguments, -1, length_argument, length_argument) : NULL;
+		has ? copy_strings(arguments, -1, length_argument, length_argument) : NULL;
 	void *in_made = NULL;
 	int gave = MPI_ERR_NO_MEM;
 
@@ -111,7 +74,7 @@ FORTRAN_MPI(comm_spawn, COMM_SPAWN, Comm_spawn,
 	if (!gave)
 		*made = PMPI_Comm_c2f(in_made);
 	free(in_command);
-	free_texts(in_arguments);
+	free_strings(in_arguments);
 	GIVE(gave);
 }
 
@@ -123,9 +86,9 @@ struct programs {
 static void free_programs(struct programs *p, int count)
 {
 	for (int i = 0; p->arguments && i < count; i++)
-		free_texts(p->arguments[i]);
+		free_strings(p->arguments[i]);
 	free(p->arguments);
-	free_texts(p->commands);
+	free_strings(p->commands);
 	free(p->infos);
 }
 
@@ -135,7 +98,7 @@ static int copy_programs(struct programs *p, int count, const char *commands, in
 {
 	int has = (const void *)arguments != mpi_fortran_argvs_null_;
 
-	p->commands = copy_texts(commands, count, length, length);
+	p->commands = copy_strings(commands, count, length, length);
 	p->infos = calloc(count + 1ul, sizeof(*p->infos));
 	p->arguments = has ? calloc(count + 1ul, sizeof(*p->arguments)) : NULL;
 	if (!p->commands || !p->infos || (has && !p->arguments))
@@ -144,7 +107,7 @@ static int copy_programs(struct programs *p, int count, const char *commands, in
 		p->infos[i] = PMPI_Info_f2c(infos[i]);
 		if (!has)
 			continue;
-		p->arguments[i] = copy_texts(arguments + (size_t)i * length_argument, -1,
+		p->arguments[i] = copy_strings(arguments + (size_t)i * length_argument, -1,
 			length_argument, (size_t)count * length_argument);
 		if (!p->arguments[i])
 			return -1;
