@@ -108,7 +108,7 @@ for when in before after; do
 	if [ $when = before ]; then
 		: >ckpt.err
 		not_ok "without, but with contexts that are elsewhere: refused" quiet freeze_away
-		like "$(cat ckpt.err)" "a context is at 0x[0-9a-f]+ here, but was at 0x[0-9a-f]+, as the program had memory of its own" "and why"
+		like "$(cat ckpt.err)" "a context is at 0x[0-9a-f]+ here, but was at 0x[0-9a-f]+, as memory of the program, or ulimit -v, left no room" "and why"
 		finish && [ "$status" = 0 ] && is "$(tail -n 1 out)" ok "and the program is unharmed" || explain
 		sweep 2 >/dev/null
 		continue

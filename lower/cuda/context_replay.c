@@ -59,9 +59,9 @@ static int verify_context(const struct object *o, const void *real)
 		return 0;
 	if (!is_of_heap(o->real))
 		return agent_fail(
-			"a context is at %p here, but was at %p, as the program had memory "
-			"of its own among the addresses %#lx-%#lx, which trecr reserves "
-			"for the GPU driver: have the program map it elsewhere",
+			"a context is at %p here, but was at %p, as memory of the program, or "
+			"ulimit -v, left no room in %#lx-%#lx, which trecr reserves for the "
+			"GPU driver: have the program map it elsewhere, without a limit",
 			real, o->real, LOWER_HEAP, LOWER_HEAP + LOWER_HEAP_SIZE);
 	return agent_fail("a context is at %p here, but was at %p%s", real, o->real,
 		CUDA_STATE->driver_changed ? ", as the driver is another build" : "");
