@@ -423,7 +423,7 @@ static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_r
 	return 0;
 }
 
-/* Others' have been told from ours by watch_pages(). */
+/* Where a userfaultfd that is not ours watches pages, watch_pages() has left d->dirty out. */
 static bool is_watched_by_us(const struct dump *d, const struct vma *v)
 {
 	return d->dirty && v->flags & VMA_UFFD_WP && !(v->flags & VMA_UFFD);

@@ -200,8 +200,8 @@ void creation_run_zombie(struct creation *creation, size_t node)
 	fail_newborn(creation->error_pipe[1], &e);
 }
 
-/* The parents of helpers and zombies wait for them. The signals that report the ends are ignored,
- * and not blocked, so that none stays pending. */
+/* Helpers are reaped by the processes that made them; zombies are left to the program. The signals that
+ * report the ends are ignored, and not blocked, so that none stays pending. */
 static void ignore_end_signals(const struct creation *creation)
 {
 	const struct image_sharing *sharing = creation->order.sharing;

@@ -272,9 +272,9 @@ static bool reap_ended(const struct freezer *f, pid_t pid)
 	return f->target->reaper == getpid() && waitpid(pid, NULL, __WALL | WNOHANG) == pid;
 }
 
-/* Children of processes that have ended. Zombies among them are waited for by the reaper alone: if we
- * are the reaper, now, as a long list of children could not be read in time. The youngest children
- * stand at its end, and only they may still live. */
+/* Children of processes that have ended. Only the reaper can wait for the zombies among them: if that is us,
+ * we do so here, as a long list of children could not be read in time. The youngest children are at its
+ * end, and only they may still live. */
 static int look_for_orphans(struct freezer *f, bool *late, struct err *e)
 {
 	cleanup_free pid_t *pids = NULL;
