@@ -215,13 +215,17 @@ int sim_check_device(int device)
 	return r ? r : device >= 0 && device < device_count() ? 0 : SIM_INVALID_DEVICE;
 }
 
-/* The place of a context that is to be made. */
+/* Of what follows, and of the contexts' list; signal handlers make and end none. */
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The place of a context that is to be made. Under the lock. */
 static struct context *context_in(unsigned index)
 {
 	for (unsigned i = 0; i < CONTEXTS; i++) {
 		struct context *c = contexts[i];
 
-		if (!c || c->references || c->on_stacks)
+		if (!c || __atomic_load_n(&c->references, __ATOMIC_ACQUIRE) ||
+			__atomic_load_n(&c->on_stacks, __ATOMIC_ACQUIRE))
 			continue;
 		contexts[i] = NULL;
 		free(c);
@@ -273,9 +277,12 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
  * be pushed, tells its device, and is an error to all else. */
 static int known(void *context, const char *function)
 {
-	for (unsigned i = 0; i < CONTEXTS; i++)
-		if (contexts[i] && contexts[i] == context && contexts[i]->was_made)
+	for (unsigned i = 0; i < CONTEXTS; i++) {
+		struct context *c = contexts[i];
+
+		if (c && c == context && c->was_made)
 			return 1;
+	}
 	return object_get(OBJECT_CONTEXT, context, function) != NULL;
 }
 
@@ -460,9 +467,11 @@ static void end_context(struct context *c)
 	things_context_gone(c);
 	textures_context_gone(c);
 	arrays_context_gone(c);
+	pthread_mutex_lock(&contexts_lock);
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		if (contexts[i])
 			contexts[i]->peers &= ~(1u << c->index);
+	pthread_mutex_unlock(&contexts_lock);
 	heap_give(HEAP_VARIABLES, c->local, c->local_size);
 	object_forget(&c->object);
 }
@@ -474,10 +483,12 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 	SIM_ENTER();
 	if (sim_check_device(device))
 		return sim_check_device(device);
+	pthread_mutex_lock(&contexts_lock);
 	c = context_in(device);
 	c->device = device;
 	if (!c->references++)
 		start_context(c, primary_flags[device]);
+	pthread_mutex_unlock(&contexts_lock);
 	*context = c;
 	return 0;
 }
@@ -487,8 +498,9 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	SIM_ENTER();
 	if (sim_check_device(device) || !contexts[device] || !contexts[device]->references)
 		return SIM_INVALID_CONTEXT;
-	if (!--contexts[device]->references)
+	if (contexts[device]->references == 1)
 		end_context(contexts[device]);
+	__atomic_sub_fetch(&contexts[device]->references, 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -500,24 +512,38 @@ int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
 	return sim_check_device(device);
 }
 
+/* In the first place that is free; NULL: none is. */
+static struct context *take_context(unsigned flags, int device)
+{
+	struct context *c = NULL;
+
+	pthread_mutex_lock(&contexts_lock);
+	for (unsigned i = DEVICES; i < CONTEXTS && !c; i++) {
+		c = context_in(i);
+		if (c && (c->references || c->on_stacks))
+			c = NULL;
+	}
+	if (c) {
+		c->references = 1;
+		c->device = device;
+		start_context(c, flags);
+	}
+	pthread_mutex_unlock(&contexts_lock);
+	return c;
+}
+
 int cuCtxCreate_v2(void **context, unsigned flags, int device)
 {
+	struct context *c;
+
 	SIM_ENTER();
 	if (sim_check_device(device))
 		return sim_check_device(device);
-	for (unsigned i = DEVICES; i < CONTEXTS; i++) {
-		struct context *c = context_in(i);
-		int free = 0;
-
-		if (c->on_stacks || !__atomic_compare_exchange_n(&c->references, &free, 1, 0,
-					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			continue;
-		c->device = device;
-		start_context(c, flags);
-		*context = c;
-		return cuCtxPushCurrent_v2(c);
-	}
-	return SIM_OUT_OF_MEMORY;
+	c = take_context(flags, device);
+	if (!c)
+		return SIM_OUT_OF_MEMORY;
+	*context = c;
+	return cuCtxPushCurrent_v2(c);
 }
 
 /* Parameters are looked at only as far as it takes to see that they are there. */
