@@ -127,24 +127,6 @@ static const char *result_of(const struct site *s)
 
 /* ---- lengths ---- */
 
-static const char *communicator_param(const struct site *s)
-{
-	for (unsigned i = 0; i < s->call->param_count; i++)
-		if (!strcmp(s->call->params[i].type->name, "MPI_Comm") &&
-			!s->call->params[i].stars)
-			return s->call->params[i].name;
-	return "?";
-}
-
-/* The buffer that an array of types for each rank belongs to: the last one before it. */
-static const char *buffer_of(const struct site *s, unsigned index)
-{
-	while (index-- > 0)
-		if (s->call->params[index].type->kind == API_VOID)
-			return s->call->params[index].name;
-	return "?";
-}
-
 /* What comes out in a number that the call tells is of no more than there are handles. */
 static const char *most_handles(const struct site *s)
 {
@@ -172,7 +154,7 @@ static int print_length(const struct site *s, unsigned index, struct err *e)
 			p->length_kind == API_RANKS     ? "RANKS"
 			: p->length_kind == API_SOURCES ? "SOURCES"
 							: "DESTINATIONS",
-			buffer_of(s, index), communicator_param(s));
+			api_buffer_before(s->call, index), api_communicator(s->call));
 		return 0;
 	default:
 		return err_set(

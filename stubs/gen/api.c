@@ -92,6 +92,22 @@ unsigned api_callbacks(const struct api_call *call)
 	return callbacks;
 }
 
+const char *api_communicator(const struct api_call *call)
+{
+	for (unsigned i = 0; i < call->param_count; i++)
+		if (!strcmp(call->params[i].type->name, "MPI_Comm") && !call->params[i].stars)
+			return call->params[i].name;
+	return "NULL";
+}
+
+const char *api_buffer_before(const struct api_call *call, unsigned index)
+{
+	while (index-- > 0)
+		if (call->params[index].type->kind == API_VOID)
+			return call->params[index].name;
+	return "NULL";
+}
+
 bool api_has_virtual(const struct api *api)
 {
 	for (size_t i = 0; i < api->type_count; i++)

@@ -83,6 +83,10 @@ int api_read(struct api *api, const char *path, struct err *e);
 const char *api_class_name(enum api_class class);
 /* Numbers of the parameters that are callbacks, a bit each. */
 unsigned api_callbacks(const struct api_call *call);
+/* Names of parameters: the communicator, and the buffer that array number @index goes with, which is the last one before
+ * it. "NULL": there is none. */
+const char *api_communicator(const struct api_call *call);
+const char *api_buffer_before(const struct api_call *call, unsigned index);
 
 /* ---- call_way.c ---- */
 

@@ -187,24 +187,6 @@ static void print_declaration(const struct site *s)
 
 /* ---- lengths ---- */
 
-static const char *communicator_param(const struct site *s)
-{
-	for (unsigned i = 0; i < s->call->param_count; i++)
-		if (!strcmp(s->call->params[i].type->name, "MPI_Comm") &&
-			!s->call->params[i].stars)
-			return s->call->params[i].name;
-	return "?";
-}
-
-/* The buffer that an array of types for each rank belongs to: the last one before it. */
-static const char *buffer_of(const struct site *s, unsigned index)
-{
-	while (index-- > 0)
-		if (s->call->params[index].type->kind == API_VOID)
-			return s->call->params[index].name;
-	return "?";
-}
-
 static int print_length(const struct site *s, unsigned index, struct err *e)
 {
 	const struct api_param *p = &s->call->params[index];
@@ -214,14 +196,14 @@ static int print_length(const struct site *s, unsigned index, struct err *e)
 		fprintf(s->out, "LENGTH(%s, *%s)", p->name, s->call->params[p->length].name);
 		return 0;
 	case API_RANKS:
-		fprintf(s->out, "LENGTH_RANKS(%s, *%s)", buffer_of(s, index),
-			communicator_param(s));
+		fprintf(s->out, "LENGTH_RANKS(%s, *%s)", api_buffer_before(s->call, index),
+			api_communicator(s->call));
 		return 0;
 	case API_SOURCES:
 	case API_DESTINATIONS:
 		fprintf(s->out, "LENGTH_%s(*%s)",
 			p->length_kind == API_SOURCES ? "SOURCES" : "DESTINATIONS",
-			communicator_param(s));
+			api_communicator(s->call));
 		return 0;
 	default:
 		return err_set(

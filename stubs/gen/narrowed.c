@@ -96,19 +96,11 @@ static bool has_root(const struct site *s)
 	return false;
 }
 
-/* The buffer that an array goes with: the last one before it. */
-static const char *buffer_of(const struct site *s, unsigned index)
-{
-	while (index-- > 0)
-		if (s->large->params[index].type->kind == API_VOID)
-			return s->large->params[index].name;
-	return "NULL";
-}
-
 static int print_length(const struct site *s, unsigned index, struct err *e)
 {
 	const struct api_param *p = &s->large->params[index];
-	const char *comm = named_type(s, "MPI_Comm", true), *buffer = buffer_of(s, index);
+	const char *comm = named_type(s, "MPI_Comm", true),
+		   *buffer = api_buffer_before(s->large, index);
 
 	if (p->length_kind == API_PARAMETER)
 		fprintf(s->out, "LENGTH(%s, %s)", p->name, s->large->params[p->length].name);
