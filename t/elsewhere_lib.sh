@@ -16,14 +16,6 @@ machine() {
 	printf '%s\n' "$@" >"$SIM_MACHINE_FILE"
 }
 
-# started COMMAND...: launch, or a failed test.
-started() {
-	launch "$@" && return
-	result 1 "${1##*/} starts"
-	explain
-	return 1
-}
-
 # refused WHAT PATTERN [OPTION...]: so is the restart, in one line; nothing is left of it.
 refused() {
 	local what=$1 pattern=$2

@@ -191,6 +191,14 @@ launch() {
 	fi
 }
 
+# started COMMAND...: launch, or a failed test.
+started() {
+	launch "$@" && return
+	result 1 "${1##*/} starts"
+	explain
+	return 1
+}
+
 # checkpoint [OPTION...] of $sup; path is the checkpoint's.
 checkpoint() {
 	path=$(trecr-ckpt -t $((${PATIENCE:-60} * slow)) "$@" "$sup" 2>>ckpt.err)

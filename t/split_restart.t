@@ -48,14 +48,6 @@ is "$(cat with)" "$(cat without)" "the program notices nothing"
 
 # ---- what is refused ----
 
-# started COMMAND...: launch, or a failed test.
-started() {
-	launch "$@" && return
-	result 1 "${1##*/} starts"
-	explain
-	return 1
-}
-
 # refused NAME PATTERN: the checkpoint of $sup is, with a line that matches, and the program lives.
 refused() {
 	: >ckpt.err

@@ -10,8 +10,8 @@ script=$build/lib/trecr/trecr-gdb.py
 have gdb || skip_all "gdb is not installed"
 gdb -batch -nx -ex 'python print(1)' 2>&1 | grep -qx 1 || skip_all "gdb is without Python"
 
-# started HOW WHAT: stacks, until it says so.
-started() {
+# stops_at HOW WHAT: stacks, until it says so.
+stops_at() {
 	arena "$1"
 	LD_AUDIT=$audit LD_LIBRARY_PATH=$build/t/sim "$split/stacks" "$1" >out 2>&1 &
 	program=$!
@@ -39,7 +39,7 @@ ends() {
 	is "$?$(tail -n 1 out)" 0ok "and the program is unharmed"
 }
 
-started inside inside
+stops_at inside inside
 shows "in a call" cuStreamSynchronize crossing waits_in_the_driver
 kill -USR1 $program
 await -t 60 -p $program out '^back$' >/dev/null
@@ -47,7 +47,7 @@ shows "in a handler that interrupted it" called_by_the_driver cuOccupancy asks_t
 	handler_of_the_program cuStreamSynchronize waits_in_the_driver
 ends
 
-started back back
+stops_at back back
 shows "in a function that the driver calls" called_by_the_driver cuOccupancy crossing \
 	asks_the_driver
 ends
