@@ -1,5 +1,5 @@
 /*
- * window_records.h - windows, memory that other ranks reach (doc/decisions/mpi.md, "Windows"): what the stub records of
+ * window_records.h - windows, memory that other ranks reach (doc/decisions/mpi-windows.md): what the stub records of
  * them (stubs/mpi/windows.c), for the lower half to make them again (lower/mpi/windows_replay.c).
  *
  * Below, a window is in one passive epoch from its making to its end. The program's epochs are the stub's: its

@@ -1,6 +1,6 @@
 /*
  * collective_gate.c - collective calls are counted for each communicator; while the ranks of a job come to rest
- * together, a thread waits here in front of a call that is not to be entered yet (doc/decisions/mpi.md).
+ * together, a thread waits here in front of a call that is not to be entered yet (doc/decisions/mpi-quiescing.md).
  *
  * Entry points come here before anything else, and nothing here is guarded: a thread may be stopped for a
  * checkpoint anywhere, also where it waits, and continues from there after a restart.

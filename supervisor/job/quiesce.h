@@ -1,5 +1,5 @@
 /*
- * quiesce.h - when members that exchange messages may be stopped together (doc/decisions/mpi.md).
+ * quiesce.h - when members that exchange messages may be stopped together (doc/decisions/mpi-quiescing.md).
  *
  * A rank must not be stopped where others need it to come to rest. So each member counts, for
  * each communicator, the collective calls that it has entered and those it has left. While it
