@@ -71,7 +71,7 @@ static bool is_same_owner(const struct rank_wish *a, const struct rank_wish *b)
 
 /* Have rank @maker and those behind it come together that can. */
 static void form_group(
-	const struct rank_wish *wishes, int count, int maker, struct rank_room *rooms)
+	const struct rank_wish *wishes, int count, int maker, struct namespace_group *groups)
 {
 	const struct rank_wish *first = &wishes[maker];
 	struct shared_namespace_plan plan = {0};
@@ -83,59 +83,60 @@ static void form_group(
 		const struct rank_wish *w = &wishes[i];
 
 		/* A user namespace has the user and the group of who makes it, and no others. */
-		if (w->apart || rooms[i].maker >= 0 || strcmp(w->place, first->place) ||
+		if (w->apart || groups[i].maker >= 0 || strcmp(w->place, first->place) ||
 			(users && !is_same_owner(w, first)) || !unite(&ids, &w->ids))
 			continue;
-		rooms[i].maker = maker;
+		groups[i].maker = maker;
 		plan.user |= w->user;
 		needed |= w->needed;
 		members++;
 	}
 	plan.first_free = first_free(&ids, first->id_limit);
 	for (int i = maker; i < count; i++) {
-		if (rooms[i].maker != maker)
+		if (groups[i].maker != maker)
 			continue;
-		rooms[i].plan = plan;
+		groups[i].plan = plan;
 		if (!needed || members == 1)
-			rooms[i].maker = -1;
+			groups[i].maker = -1;
 	}
 }
 
-/* Whether a rank of the same place has another room than rank @i, and one of them all wants that not to be. */
+/* Whether a rank of the same place is in another group than rank @i, and one of them all wants the place undivided. */
 static bool is_divided(
-	const struct rank_wish *wishes, int count, int i, const struct rank_room *rooms)
+	const struct rank_wish *wishes, int count, int i, const struct namespace_group *groups)
 {
 	bool others = false, whole = false;
 
 	for (int k = 0; k < count; k++) {
 		if (strcmp(wishes[k].place, wishes[i].place) != 0)
 			continue;
-		others |= rooms[k].maker != rooms[i].maker;
+		others |= groups[k].maker != groups[i].maker;
 		whole |= wishes[k].whole;
 	}
 	return others && whole;
 }
 
-/* Rooms that not all of their place have go, one after the other: those that are left are divided still. */
-static void give_up_divided(const struct rank_wish *wishes, int count, struct rank_room *rooms)
+/* Dissolve the groups that do not have all ranks of their place, one after the other: the rest is divided still. */
+static void dissolve_divided(
+	const struct rank_wish *wishes, int count, struct namespace_group *groups)
 {
 	for (int i = 0; i < count; i++) {
-		int maker = rooms[i].maker;
+		int maker = groups[i].maker;
 
-		if (maker != i || !is_divided(wishes, count, i, rooms))
+		if (maker != i || !is_divided(wishes, count, i, groups))
 			continue;
 		for (int k = i; k < count; k++)
-			if (rooms[k].maker == maker)
-				rooms[k].maker = -1;
+			if (groups[k].maker == maker)
+				groups[k].maker = -1;
 	}
 }
 
-void namespace_groups(const struct rank_wish *wishes, int count, struct rank_room *rooms)
+void namespace_groups(const struct rank_wish *wishes, int count, struct namespace_group *groups)
 {
 	for (int i = 0; i < count; i++)
-		rooms[i] = (struct rank_room){.maker = -1};
+		groups[i] = (struct namespace_group){.maker = -1};
 	for (int i = 0; i < count; i++)
-		if (!wishes[i].apart && rooms[i].maker < 0)
-			form_group(wishes, count, i, rooms);
-	give_up_divided(wishes, count, rooms);
+		if (!wishes[i].apart && groups[i].maker < 0)
+			form_group(wishes, count, i, groups);
+	dissolve_divided(wishes, count, groups);
 }

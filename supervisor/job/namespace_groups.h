@@ -20,12 +20,14 @@ struct rank_wish {
 	struct buf ids;                  /* pid_t: the lowest first, each once */
 };
 
-struct rank_room {
+/* The group that a rank is in. */
+struct namespace_group {
 	int maker; /* the rank that makes the namespace; -1: this rank is by itself */
 	struct shared_namespace_plan plan;
 };
 
-/* Fill in @rooms of @count ranks. */
-void namespace_groups(const struct rank_wish *wishes, int count, struct rank_room *rooms);
+/* Fill in @groups of @count ranks. */
+void namespace_groups(
+	const struct rank_wish *wishes, int count, struct namespace_group *groups);
 
 #endif

@@ -14,6 +14,7 @@
 #include "ckpt/hash.h"
 #include "lib/util.h"
 #include "supervisor/job/reach_member.h"
+#include "supervisor/job/restart_namespaces.h"
 #include "supervisor/control/control_client.h"
 #include "supervisor/control/control_protocol.h"
 #include "supervisor/control/control_socket.h"
@@ -131,7 +132,7 @@ static int take_line(struct restart_barrier *g, int rank, char *line, struct err
 		g->back[rank] = true;
 		return 0;
 	}
-	if (barrier_take_wish(g, rank, line))
+	if (restart_namespaces_hear(g, rank, line))
 		return 0;
 	control_unescape(line);
 	return err_set(e, 0, "rank %d: %s", rank,
@@ -311,7 +312,7 @@ static void free_barrier(struct restart_barrier *g)
 		wire_close(&g->wires[i]);
 	free(g->wires);
 	free(g->back);
-	barrier_free_namespaces(g);
+	restart_namespaces_free(g);
 	free(g);
 }
 
@@ -334,7 +335,7 @@ struct restart_barrier *restart_barrier_begin(struct supervisor *s, const char *
 	*g = (struct restart_barrier){.s = s, .from = from, .serve = serve};
 	g->wires = xcalloc(size_of(g), sizeof(*g->wires));
 	g->back = xcalloc(size_of(g), sizeof(*g->back));
-	barrier_init_namespaces(g);
+	restart_namespaces_init(g);
 	for (int i = 0; i < size_of(g); i++)
 		g->wires[i].fd = -1;
 	failed = rank_of(g) ? come_to_rank_0(g, e) : await_arrivals(g, e);

@@ -1,4 +1,7 @@
-/* restart_barrier_private.h - what restart_barrier.c and restart_namespaces.c share. */
+/*
+ * restart_barrier_private.h - the state of a restart's barrier, and what restart_barrier.c does for
+ * restart_namespaces.c: waiting for lines of other ranks.
+ */
 #ifndef SUPERVISOR_JOB_RESTART_BARRIER_PRIVATE_H
 #define SUPERVISOR_JOB_RESTART_BARRIER_PRIVATE_H
 
@@ -19,8 +22,8 @@ struct restart_barrier {
 	struct err problem;       /* with the members that have come */
 	char word[17];            /* restart_barrier_word() */
 	/* restart_namespaces.c */
-	struct rank_wish *wishes; /* by rank; of other ranks than 0 their own only */
-	struct rank_room *rooms;  /* by rank, of rank 0, when it has all wishes */
+	struct rank_wish *wishes;       /* by rank; of other ranks than 0 their own only */
+	struct namespace_group *groups; /* by rank, of rank 0, when it has all wishes */
 	struct proc_identity *
 		firsts; /* by rank, of rank 0: of the namespace that it has made; pid 0: not yet, -1: none
 				      * can be shared there */
@@ -38,8 +41,6 @@ static inline int size_of(const struct restart_barrier *g)
 	return g->s->job->size;
 }
 
-/* ---- restart_barrier.c ---- */
-
 /* Of rank 0: until @has_come says so of all other ranks; -1 when one of them has failed. */
 int barrier_await_ranks(struct restart_barrier *g,
 	bool (*has_come)(const struct restart_barrier *g, int rank), struct err *e);
@@ -52,12 +53,5 @@ int barrier_hear_rank_0(struct restart_barrier *g, char **line, struct err *e);
 /* It (@r is 1) is not what rank 0 says when all is well; or there is none, and @r is what wire_take_line() has returned.
  * Returns -1. */
 int barrier_not_told(struct restart_barrier *g, int r, const char *line, struct err *e);
-
-/* ---- restart_namespaces.c ---- */
-
-/* What rank @rank has said to rank 0. Whether it is about namespaces, and is understood. */
-bool barrier_take_wish(struct restart_barrier *g, int rank, const char *line);
-void barrier_init_namespaces(struct restart_barrier *g);
-void barrier_free_namespaces(struct restart_barrier *g);
 
 #endif

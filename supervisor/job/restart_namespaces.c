@@ -2,7 +2,7 @@
  * restart_namespaces.c - what ranks tell rank 0 of the ids that their programs need, what it answers, and who makes the
  * namespaces.
  */
-#include "supervisor/job/restart_barrier_private.h"
+#include "supervisor/job/restart_namespaces.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/util.h"
+#include "supervisor/job/restart_barrier_private.h"
 #include "supervisor/job/this_process.h"
 
 #define IDS   "ids"
@@ -115,7 +116,7 @@ static bool take_wish(struct rank_wish *wish, const char *text)
 	return true;
 }
 
-bool barrier_take_wish(struct restart_barrier *g, int rank, const char *line)
+bool restart_namespaces_hear(struct restart_barrier *g, int rank, const char *line)
 {
 	unsigned long long start;
 	int pid;
@@ -186,7 +187,7 @@ static bool has_wished(const struct restart_barrier *g, int rank)
 
 static bool has_made(const struct restart_barrier *g, int rank)
 {
-	return g->rooms[rank].maker != rank || g->firsts[rank].pid;
+	return g->groups[rank].maker != rank || g->firsts[rank].pid;
 }
 
 static void say_plan(struct wire *w, const char *word, const struct shared_namespace_plan *plan,
@@ -205,26 +206,27 @@ static void say_plan(struct wire *w, const char *word, const struct shared_names
 static void tell_apart_and_makers(struct restart_barrier *g)
 {
 	for (int rank = 1; rank < size_of(g); rank++) {
-		const struct rank_room *room = &g->rooms[rank];
+		const struct namespace_group *group = &g->groups[rank];
 
-		if (room->maker < 0)
+		if (group->maker < 0)
 			(void)wire_say(&g->wires[rank], APART);
-		else if (room->maker == rank)
-			say_plan(&g->wires[rank], "make", &room->plan, NULL);
+		else if (group->maker == rank)
+			say_plan(&g->wires[rank], "make", &group->plan, NULL);
 	}
 }
 
 static void tell_joiners(struct restart_barrier *g)
 {
 	for (int rank = 1; rank < size_of(g); rank++) {
-		const struct rank_room *room = &g->rooms[rank];
+		const struct namespace_group *group = &g->groups[rank];
 
-		if (room->maker < 0 || room->maker == rank)
+		if (group->maker < 0 || group->maker == rank)
 			continue;
-		if (g->firsts[room->maker].pid < 0)
+		if (g->firsts[group->maker].pid < 0)
 			(void)wire_say(&g->wires[rank], APART);
 		else
-			say_plan(&g->wires[rank], "join", &room->plan, &g->firsts[room->maker]);
+			say_plan(&g->wires[rank], "join", &group->plan,
+				&g->firsts[group->maker]);
 	}
 }
 
@@ -232,11 +234,11 @@ static int share_as_rank_0(struct restart_barrier *g, struct err *e)
 {
 	if (barrier_await_ranks(g, has_wished, e))
 		return -1;
-	namespace_groups(g->wishes, size_of(g), g->rooms);
+	namespace_groups(g->wishes, size_of(g), g->groups);
 	tell_apart_and_makers(g);
 	barrier_pass_on(g);
-	if (!g->rooms[0].maker) {
-		if (make_namespace(g, &g->rooms[0].plan, e))
+	if (!g->groups[0].maker) {
+		if (make_namespace(g, &g->groups[0].plan, e))
 			return -1;
 		g->firsts[0] = g->shared.first;
 		if (!g->shared.first.pid)
@@ -310,20 +312,20 @@ int restart_barrier_share(void *arg, const struct namespace_wish *wish,
 	return 0;
 }
 
-void barrier_init_namespaces(struct restart_barrier *g)
+void restart_namespaces_init(struct restart_barrier *g)
 {
 	g->wishes = xcalloc(size_of(g), sizeof(*g->wishes));
-	g->rooms = xcalloc(size_of(g), sizeof(*g->rooms));
+	g->groups = xcalloc(size_of(g), sizeof(*g->groups));
 	g->firsts = xcalloc(size_of(g), sizeof(*g->firsts));
 	g->shared = (struct shared_namespace)SHARED_NAMESPACE_NONE;
 }
 
-void barrier_free_namespaces(struct restart_barrier *g)
+void restart_namespaces_free(struct restart_barrier *g)
 {
 	shared_namespace_leave(&g->shared);
 	for (int i = 0; i < size_of(g); i++)
 		buf_free(&g->wishes[i].ids);
 	free(g->wishes);
-	free(g->rooms);
+	free(g->groups);
 	free(g->firsts);
 }

@@ -11,7 +11,7 @@
 #define LIMIT 32768
 
 static struct rank_wish wishes[RANKS];
-static struct rank_room rooms[RANKS];
+static struct namespace_group groups[RANKS];
 
 static void forget(void)
 {
@@ -43,9 +43,9 @@ static const char *makers(int count)
 {
 	static char text[RANKS + 1];
 
-	namespace_groups(wishes, count, rooms);
+	namespace_groups(wishes, count, groups);
 	for (int i = 0; i < count; i++)
-		text[i] = rooms[i].maker < 0 ? '-' : '0' + rooms[i].maker;
+		text[i] = groups[i].maker < 0 ? '-' : '0' + groups[i].maker;
 	text[count] = 0;
 	return text;
 }
@@ -68,7 +68,7 @@ static void check_groups(void)
 	come_together(3, "00-", "one does: those of its node come along");
 	wishes[1].user = true;
 	makers(3);
-	ok(rooms[0].plan.user && rooms[1].plan.user, "what one needs all of them have");
+	ok(groups[0].plan.user && groups[1].plan.user, "what one needs all of them have");
 	wishes[0].apart = true;
 	come_together(3, "---", "but for one that is to be apart");
 	forget();
@@ -114,18 +114,18 @@ static void check_first_free(void)
 	wish(0, "a", true, 5, 7);
 	wish(1, "a", true, 320, 330);
 	makers(2);
-	ok(rooms[0].plan.first_free == 331, "ids are free behind low ones");
+	ok(groups[0].plan.first_free == 331, "ids are free behind low ones");
 	add_ids(0, 30000, 32767);
 	makers(2);
-	ok(rooms[1].plan.first_free == 331, "between others");
+	ok(groups[1].plan.first_free == 331, "between others");
 	add_ids(1, 20000, 29000);
 	makers(2);
-	ok(rooms[0].plan.first_free == 331, "in the longest gap");
+	ok(groups[0].plan.first_free == 331, "in the longest gap");
 	forget();
 	wish(0, "a", true, 20000, 20000);
 	wish(1, "a", true, 32767, 32767);
 	makers(2);
-	ok(rooms[0].plan.first_free == 300,
+	ok(groups[0].plan.first_free == 300,
 		"from the first on that is not given out only once");
 	forget();
 }
@@ -149,31 +149,31 @@ static bool have_one_id(const struct buf *a, const struct buf *b)
 
 static bool is_right(int a, int b)
 {
-	if (rooms[a].maker >= 0 && rooms[a].maker != rooms[b].maker &&
+	if (groups[a].maker >= 0 && groups[a].maker != groups[b].maker &&
 		!strcmp(wishes[a].place, wishes[b].place) &&
 		(wishes[a].whole || wishes[b].whole))
 		return false;
-	if (rooms[a].maker < 0 || rooms[a].maker != rooms[b].maker)
+	if (groups[a].maker < 0 || groups[a].maker != groups[b].maker)
 		return true;
 	return !strcmp(wishes[a].place, wishes[b].place) && !wishes[a].apart &&
 	       !wishes[b].apart && !have_one_id(&wishes[a].ids, &wishes[b].ids);
 }
 
-/* A room of several, whose maker is one of them, and in which somebody needs it. */
-static bool is_room(int maker)
+/* A group of several, whose maker is one of them, and in which somebody needs it. */
+static bool is_group(int maker)
 {
 	bool needed = false;
 	int members = 0;
 
 	for (int i = 0; i < RANKS; i++) {
-		members += rooms[i].maker == maker;
-		needed |= rooms[i].maker == maker && wishes[i].needed;
-		if (rooms[i].maker == maker &&
-			bsearch(&rooms[maker].plan.first_free, wishes[i].ids.data,
+		members += groups[i].maker == maker;
+		needed |= groups[i].maker == maker && wishes[i].needed;
+		if (groups[i].maker == maker &&
+			bsearch(&groups[maker].plan.first_free, wishes[i].ids.data,
 				buf_count(&wishes[i].ids, pid_t), sizeof(pid_t), compare_ints))
 			return false;
 	}
-	return rooms[maker].maker == maker && needed && members > 1;
+	return groups[maker].maker == maker && needed && members > 1;
 }
 
 static bool try_by_chance(void)
@@ -191,7 +191,7 @@ static bool try_by_chance(void)
 	for (int a = 0; a < RANKS; a++) {
 		for (int b = 0; b < RANKS; b++)
 			right &= a == b || is_right(a, b);
-		right &= rooms[a].maker < 0 || is_room(rooms[a].maker);
+		right &= groups[a].maker < 0 || is_group(groups[a].maker);
 	}
 	forget();
 	return right;

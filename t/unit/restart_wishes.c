@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "supervisor/job/restart_barrier_private.h"
+#include "supervisor/job/restart_namespaces.h"
 #include "t/unit/tap.h"
 
 #define MANY  20000
@@ -36,7 +37,7 @@ static void begin(struct rank *r, int rank, int fd)
 	r->g.back = xcalloc(2, sizeof(*r->g.back));
 	r->g.wires[0].fd = r->g.wires[1].fd = -1;
 	r->g.wires[!rank].fd = fd;
-	barrier_init_namespaces(&r->g);
+	restart_namespaces_init(&r->g);
 }
 
 static void end(struct rank *r)
@@ -45,7 +46,7 @@ static void end(struct rank *r)
 		wire_close(&r->g.wires[i]);
 	free(r->g.wires);
 	free(r->g.back);
-	barrier_free_namespaces(&r->g);
+	restart_namespaces_free(&r->g);
 }
 
 /* No two follow each other, so that each is told by itself. */
