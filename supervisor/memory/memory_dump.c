@@ -155,9 +155,9 @@ static int dump_whole(
 		tracee_read(d->process->mem_fd, end - IMAGE_BLOCK, &byte, 1, NULL))
 		end -= IMAGE_BLOCK;
 	r->kind = IMAGE_REGION_ANON;
-	own_pages_region(d, r);
+	private_pages_add_region(d, r);
 	memory_source_run(d, source, v->start, end, false, false);
-	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), true);
+	image_writer_range(d->writer, v->start, v->end, private_pages_segment_flags(v), true);
 	return 0;
 }
 
@@ -208,19 +208,19 @@ static int dump_private_file(
 		if (!object)
 			return dump_whole(d, v, r, e);
 		r->kind = IMAGE_REGION_PRIVATE;
-		return own_pages_dump(d, pagemap, v, r, e);
+		return private_pages_dump(d, pagemap, v, r, e);
 	}
 	/* A private mapping of /dev/zero is anonymous memory under another name. */
 	if (!stat(v->name, &st) && S_ISCHR(st.st_mode) && !strcmp(v->name, "/dev/zero")) {
 		r->kind = IMAGE_REGION_ANON;
-		return own_pages_dump(d, pagemap, v, r, e);
+		return private_pages_dump(d, pagemap, v, r, e);
 	}
 	if (find_module(d, v, true, &r->module, &deleted, e))
 		return -1;
 	if (deleted || d->portable)
 		return dump_whole(d, v, r, e);
 	r->kind = IMAGE_REGION_FILE;
-	return own_pages_dump(d, pagemap, v, r, e);
+	return private_pages_dump(d, pagemap, v, r, e);
 }
 
 /* Shared memory that only mappings lead to: from a process's memory into the job's file. Parts
@@ -359,8 +359,8 @@ static int dump_segment(
 		return -1;
 	r->kind = IMAGE_REGION_SYSV;
 	r->object = object;
-	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), false);
-	own_pages_region(d, r);
+	image_writer_range(d->writer, v->start, v->end, private_pages_segment_flags(v), false);
+	private_pages_add_region(d, r);
 	return need_memory ? add_shared_runs(d, v, v->end, object, e) : 0;
 }
 
@@ -385,12 +385,12 @@ static int dump_shared(
 	object = fd_dump_mapping(d->fds, d->process->task, v, &need_memory, e);
 	if (object < 0)
 		return -1;
-	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), false);
+	image_writer_range(d->writer, v->start, v->end, private_pages_segment_flags(v), false);
 	if (object) {
 		r->kind =
 			strcmp(v->name, URING_LINK) ? IMAGE_REGION_SHARED : IMAGE_REGION_URING;
 		r->object = object;
-		own_pages_region(d, r);
+		private_pages_add_region(d, r);
 		return need_memory ? dump_shared_memory(d, v, object, e) : 0;
 	}
 	if (stat(v->name, &st) || !S_ISREG(st.st_mode))
@@ -401,7 +401,7 @@ static int dump_shared(
 		return -1;
 	if (r->max_prot & PROT_WRITE)
 		fd_saved_dump_mapped(d->fds, v);
-	own_pages_region(d, r);
+	private_pages_add_region(d, r);
 	return 0;
 }
 
@@ -410,16 +410,16 @@ static int dump_context(
 {
 	if (dump_aio(d, v, r, e))
 		return -1;
-	own_pages_region(d, r);
+	private_pages_add_region(d, r);
 	memory_source_run(d, memory_source_new(d, v, 0), v->start, v->end, false, false);
-	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v), true);
+	image_writer_range(d->writer, v->start, v->end, private_pages_segment_flags(v), true);
 	return 0;
 }
 
 static int dump_kernel_pages(struct dump *d, const struct vma *v, struct image_region *r)
 {
 	r->kind = strcmp(v->name, "[vdso]") ? IMAGE_REGION_VVAR : IMAGE_REGION_VDSO;
-	own_pages_region(d, r);
+	private_pages_add_region(d, r);
 	return 0;
 }
 
@@ -473,10 +473,10 @@ static int dump_region(struct dump *d, int pagemap, const struct vma *v, struct 
 	/* The kernel may take its contents at any time; and what the vdso's getrandom keeps
 	 * there must not come twice. */
 	if (v->flags & VMA_DROPPABLE) {
-		own_pages_region(d, &r);
+		private_pages_add_region(d, &r);
 		return 0;
 	}
-	return own_pages_dump(d, pagemap, v, &r, e);
+	return private_pages_dump(d, pagemap, v, &r, e);
 }
 
 /* Memory of GPUs is at addresses of the same space that the program's own has. */
@@ -508,7 +508,7 @@ static void dump_device(struct dump *d, const struct device_range *range)
 	buf_push(&d->contexts, void *, (void *)&source);
 	buf_push(run.hash ? &d->device_runs : &d->runs, struct block_run, &run);
 	d->memory_bytes += run.size;
-	own_pages_region(d, &r);
+	private_pages_add_region(d, &r);
 	image_writer_range(d->writer, r.start, r.end, PF_R | PF_W, true);
 }
 

@@ -21,14 +21,14 @@ struct listed_region {
 	bool waits;
 };
 
-void own_pages_region(struct dump *d, const struct image_region *r)
+void private_pages_add_region(struct dump *d, const struct image_region *r)
 {
 	struct listed_region listed = {.r = *r};
 
 	buf_push(&d->regions, struct listed_region, &listed);
 }
 
-uint32_t own_pages_segment_flags(const struct vma *v)
+uint32_t private_pages_segment_flags(const struct vma *v)
 {
 	return (v->prot & PROT_READ ? PF_R : 0) | (v->prot & PROT_WRITE ? PF_W : 0) |
 	       (v->prot & PROT_EXEC ? PF_X : 0);
@@ -126,13 +126,13 @@ static bool may_wait(const struct dump *d, const struct vma *v, const struct ima
 	       !is_watched(d, v, r);
 }
 
-int own_pages_dump(struct dump *d, int pagemap, const struct vma *v,
+int private_pages_dump(struct dump *d, int pagemap, const struct vma *v,
 	const struct image_region *r, struct err *e)
 {
 	struct listed_region later = {.r = *r, .v = *v, .waits = true};
 	cleanup_buf struct buf runs = {0};
 
-	image_writer_range(d->writer, v->start, v->end, own_pages_segment_flags(v),
+	image_writer_range(d->writer, v->start, v->end, private_pages_segment_flags(v),
 		!is_file(r) && v->prot != PROT_NONE);
 	if (d->dirty && d->alone && !is_file(r) && !(v->flags & VMA_HUGETLB))
 		buf_push(&d->watched, struct vma, v);
@@ -143,7 +143,7 @@ int own_pages_dump(struct dump *d, int pagemap, const struct vma *v,
 	}
 	if (find_runs(d, pagemap, v, r, &runs, e))
 		return -1;
-	add_region_parts(d, r, &runs, own_pages_region);
+	add_region_parts(d, r, &runs, private_pages_add_region);
 	if (is_file(r) && wants_first_page(d, v, &runs))
 		memory_source_run(d, memory_source_new(d, v, 0), v->start,
 			v->start + IMAGE_BLOCK, true, false);
@@ -151,7 +151,7 @@ int own_pages_dump(struct dump *d, int pagemap, const struct vma *v,
 	return 0;
 }
 
-uint64_t own_pages_expected(const struct dump *d)
+uint64_t private_pages_expected(const struct dump *d)
 {
 	uint64_t bytes = 0;
 
@@ -180,12 +180,12 @@ static int finish_region(
 	return 0;
 }
 
-int own_pages_finish(struct dump *d, struct err *e)
+int private_pages_finish(struct dump *d, struct err *e)
 {
 	const struct process *p = d->copy ? d->copy : d->process;
-	cleanup_fd int pagemap = own_pages_expected(d) ? pagemap_open(p->task, e) : -1;
+	cleanup_fd int pagemap = private_pages_expected(d) ? pagemap_open(p->task, e) : -1;
 
-	if (own_pages_expected(d) && pagemap < 0)
+	if (private_pages_expected(d) && pagemap < 0)
 		return -1;
 	for (size_t i = 0; i < buf_count(&d->regions, struct listed_region); i++)
 		if (finish_region(d, pagemap, buf_at(&d->regions, struct listed_region, i), e))

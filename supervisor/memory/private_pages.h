@@ -12,20 +12,20 @@
 #include "supervisor/state/dump.h"
 
 /* A region as it is. Regions come in the order of their addresses. */
-void own_pages_region(struct dump *d, const struct image_region *r);
+void private_pages_add_region(struct dump *d, const struct image_region *r);
 
 /* Private memory, @r of the mapping @v: what the process has made its own. With d->may_wait of a
- * large region later, in own_pages_finish(). */
-int own_pages_dump(struct dump *d, int pagemap, const struct vma *v,
+ * large region later, in private_pages_finish(). */
+int private_pages_dump(struct dump *d, int pagemap, const struct vma *v,
 	const struct image_region *r, struct err *e);
 
 /* About how much will be found yet. */
-uint64_t own_pages_expected(const struct dump *d);
+uint64_t private_pages_expected(const struct dump *d);
 
 /* Find what has been left for later: in d->copy, if there is one. Then all regions go to the image. */
-int own_pages_finish(struct dump *d, struct err *e);
+int private_pages_finish(struct dump *d, struct err *e);
 
 /* PF_* of the segment. */
-uint32_t own_pages_segment_flags(const struct vma *v);
+uint32_t private_pages_segment_flags(const struct vma *v);
 
 #endif

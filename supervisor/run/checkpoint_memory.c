@@ -233,7 +233,7 @@ static int write_runs(struct checkpoint_work *w, size_t process, const struct bu
 static int refuse_full(const struct dump *d, struct err *e)
 {
 	size_t extents, hashes, runs = buf_count(&d->copied_runs, struct block_run);
-	uint64_t copied = own_pages_expected(d);
+	uint64_t copied = private_pages_expected(d);
 
 	image_writer_recorded(d->writer, &extents, &hashes);
 	for (size_t i = 0; i < runs; i++)
@@ -322,7 +322,7 @@ static int write_copy(struct checkpoint_work *w, size_t i)
 	struct dump *d = &w->dumps[i];
 	uint64_t expected = d->memory_bytes;
 
-	if (own_pages_finish(d, w->e))
+	if (private_pages_finish(d, w->e))
 		return -1;
 	w->info.memory_bytes += d->memory_bytes - expected;
 	if (write_runs(w, i, &d->copied_runs, d->writer,

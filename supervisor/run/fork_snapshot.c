@@ -16,7 +16,7 @@
 
 static bool is_much(const struct dump *d, uint64_t *all)
 {
-	uint64_t changed = own_pages_expected(d);
+	uint64_t changed = private_pages_expected(d);
 
 	*all = changed;
 	for (size_t i = 0; i < buf_count(&d->copied_runs, struct block_run); i++) {
@@ -38,7 +38,7 @@ static bool adopts_any(const struct tree *tree)
 
 static int write_at_once(struct dump *d, struct err *e)
 {
-	if (own_pages_finish(d, e))
+	if (private_pages_finish(d, e))
 		return -1;
 	buf_add(&d->runs, d->copied_runs.data, d->copied_runs.len);
 	d->copied_runs.len = 0;
