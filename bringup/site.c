@@ -61,7 +61,7 @@ static unsigned distance_to_syscall(const uint8_t *p, const uint8_t *end)
 	return 0;
 }
 
-/* The next @byte at or after @p, eight at a time: texts are megabytes. Or @end. */
+/* The next @byte at or after @p, eight at a time: text segments are megabytes. Or @end. */
 static const uint8_t *next_byte(const uint8_t *p, const uint8_t *end, uint8_t byte)
 {
 	const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;

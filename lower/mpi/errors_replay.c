@@ -1,4 +1,4 @@
-/* errors_replay.c - classes, codes and texts of errors by the program's calls, which must give the same numbers. */
+/* errors_replay.c - classes, codes and strings of errors by the program's calls, which must give the same numbers. */
 #include "lower/mpi/mpi_objects.h"
 
 #include "lower/mpi/functions.h"

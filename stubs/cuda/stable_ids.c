@@ -80,29 +80,29 @@ int body_cuStreamGetId_ptsz(void *stream, uint64_t *number)
 	return stream_number(stream, STREAM_PER_THREAD, number, real_cuStreamGetId_ptsz);
 }
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
-/* Texts that the program has been given, for good: many functions and errors have the same. In memory of the
+/* Strings that the program has been given, for good: many functions and errors have the same. In memory of the
  * program's, as children of fork(2) have the address too, and no records. */
-struct kept_text {
-	struct kept_text *next;
+struct kept_string {
+	struct kept_string *next;
 	char text[];
 };
 
-struct text_chunk {
+struct string_chunk {
 	uint64_t used;
 	char bytes[(1 << 16) - sizeof(uint64_t)];
 };
 
-#define TEXT_LISTS 256
+#define STRING_LISTS 256
 
-static struct kept_text *kept_texts[TEXT_LISTS];
-static struct text_chunk *text_chunk;
+static struct kept_string *kept_strings[STRING_LISTS];
+static struct string_chunk *string_chunk;
 
 /* Without locks: a child of fork(2) may begin in the middle of this. NULL: no memory. */
-static void *text_room(uint64_t size)
+static void *string_room(uint64_t size)
 {
-	struct text_chunk *c = __atomic_load_n(&text_chunk, __ATOMIC_ACQUIRE);
+	struct string_chunk *c = __atomic_load_n(&string_chunk, __ATOMIC_ACQUIRE);
 	uint64_t at = c ? __atomic_fetch_add(&c->used, size, __ATOMIC_RELAXED) : 0;
 	long r;
 
@@ -114,32 +114,33 @@ static void *text_room(uint64_t size)
 		-1, 0);
 	if (raw_failed(r))
 		return NULL;
-	c = (struct text_chunk *)r;
+	c = (struct string_chunk *)r;
 	c->used = size;
-	__atomic_store_n(&text_chunk, c, __ATOMIC_RELEASE);
+	__atomic_store_n(&string_chunk, c, __ATOMIC_RELEASE);
 	return c->bytes;
 }
 
-static struct kept_text **text_list(const char *text)
+static struct kept_string **text_list(const char *text)
 {
 	uint32_t hash = 0;
 
 	for (; *text; text++)
 		hash = hash * 31 + (unsigned char)*text;
-	return &kept_texts[hash % TEXT_LISTS];
+	return &kept_strings[hash % STRING_LISTS];
 }
 
 /* A copy of @text that stays; @text itself if there is no memory for it. */
-static const char *kept_text(const char *text)
+static const char *kept_string(const char *text)
 {
-	struct kept_text **list = text_list(text), *t = __atomic_load_n(list, __ATOMIC_ACQUIRE);
+	struct kept_string **list = text_list(text),
+			   *t = __atomic_load_n(list, __ATOMIC_ACQUIRE);
 	uint64_t size = strlen(text) + 1;
 
 	while (t && strcmp(t->text, text))
 		t = t->next;
 	if (t)
 		return t->text;
-	t = text_room((sizeof(*t) + size + 7) & ~7ul);
+	t = string_room((sizeof(*t) + size + 7) & ~7ul);
 	if (!t)
 		return text;
 	memcpy(t->text, text, size);
@@ -162,7 +163,7 @@ static int name_of(const char **name, void *handle, get_name *real)
 	if (r || !o || !name)
 		return r;
 	if (!o->name)
-		o->name = kept_text(*name);
+		o->name = kept_string(*name);
 	*name = o->name;
 	return r;
 }
@@ -184,7 +185,7 @@ int body_cuGetErrorString(int error, const char **text)
 	int r = real_cuGetErrorString(error, text);
 
 	if (!r && text && *text)
-		*text = kept_text(*text);
+		*text = kept_string(*text);
 	return r;
 }
 
@@ -193,6 +194,6 @@ int body_cuGetErrorName(int error, const char **text)
 	int r = real_cuGetErrorName(error, text);
 
 	if (!r && text && *text)
-		*text = kept_text(*text);
+		*text = kept_string(*text);
 	return r;
 }

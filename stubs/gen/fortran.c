@@ -8,7 +8,8 @@
  *	C_type				the type of a handle or status in C
  *	TO_C_type(number), TO_FORTRAN_type(handle)	a handle, exchanged
  *	BUFFER(address), WEIGHTS(address), STATUS(status)	an address that may be that of a constant
- *	TEXT(text, length), GIVE_TEXT(text, length, from)	a string from Fortran, and one for it, from an array TEXT_OUT
+ *	STRING_FOR_C(text, length)	a copy of a string of Fortran's
+ *	GIVE_STRING(text, length, from)	a string for Fortran, from an array of STRING_MAX characters
  *	FROM_ONE(index)			what C counts from 0
  *	HAS_INDEXES(error)		whether a call that gives several of these has
  *	WITH_MEMORY, ALLOC, NO_MEMORY_GIVES, DONE	memory for as long as the call takes
@@ -32,8 +33,8 @@ enum way {
 	STATUSES, /* one or more */
 	POINTER,  /* an address that may be a constant's */
 	WEIGHTS,  /* the same, of weights */
-	TEXT_IN,
-	TEXT_OUT,
+	STRING_IN,
+	STRING_OUT,
 	INDEX, /* one, or more */
 };
 
@@ -70,7 +71,7 @@ static bool is_index(const struct site *s, const struct api_param *p)
 static enum way way_of(const struct site *s, const struct api_param *p)
 {
 	if (!strcmp(p->type->name, "char"))
-		return p->direction == API_STRING ? TEXT_IN : TEXT_OUT;
+		return p->direction == API_STRING ? STRING_IN : STRING_OUT;
 	if (is_exchanged(s, p)) {
 		if (p->type->kind == API_STRUCT)
 			return STATUSES;
@@ -137,10 +138,10 @@ static void print_fortran_type(const struct site *s, const struct api_param *p)
 		print_c_type(s, p);
 		fputs(" *", s->out);
 		return;
-	case TEXT_IN:
+	case STRING_IN:
 		fputs("const char *", s->out);
 		return;
-	case TEXT_OUT:
+	case STRING_OUT:
 		fputs("char *", s->out);
 		return;
 	case HANDLE:
@@ -156,9 +157,9 @@ static void print_fortran_type(const struct site *s, const struct api_param *p)
 	}
 }
 
-static bool is_text(const struct site *s, const struct api_param *p)
+static bool is_string(const struct site *s, const struct api_param *p)
 {
-	return way_of(s, p) == TEXT_IN || way_of(s, p) == TEXT_OUT;
+	return way_of(s, p) == STRING_IN || way_of(s, p) == STRING_OUT;
 }
 
 static void print_parameters(const struct site *s)
@@ -171,7 +172,7 @@ static void print_parameters(const struct site *s)
 	}
 	fputs("int *ierror", s->out);
 	for (unsigned i = 0; i < s->call->param_count; i++)
-		if (is_text(s, &s->call->params[i]))
+		if (is_string(s, &s->call->params[i]))
 			fprintf(s->out, ", int length_%s", s->call->params[i].name);
 }
 
@@ -232,11 +233,11 @@ static int print_local(const struct site *s, unsigned index, struct err *e)
 		fprintf(s->out, ";\n\tC_%s *in_%s = ALLOC(%s, length_%s, C_%s);\n", type, n, n,
 			n, type);
 		return 0;
-	case TEXT_IN:
-		fprintf(s->out, "\tchar *in_%s = TEXT(%s, length_%s);\n", n, n, n);
+	case STRING_IN:
+		fprintf(s->out, "\tchar *in_%s = STRING_FOR_C(%s, length_%s);\n", n, n, n);
 		return 0;
-	case TEXT_OUT:
-		fprintf(s->out, "\tchar in_%s[TEXT_OUT] = \"\";\n", n);
+	case STRING_OUT:
+		fprintf(s->out, "\tchar in_%s[STRING_MAX] = \"\";\n", n);
 		return 0;
 	default:
 		return 0;
@@ -258,8 +259,8 @@ static void print_argument(const struct site *s, const struct api_param *p)
 		fprintf(s->out, "&in_%s", n);
 		return;
 	case HANDLE_ARRAY:
-	case TEXT_IN:
-	case TEXT_OUT:
+	case STRING_IN:
+	case STRING_OUT:
 		fprintf(s->out, "in_%s", n);
 		return;
 	case STATUSES:
@@ -323,8 +324,8 @@ static int print_back(const struct site *s, const struct api_param *p, struct er
 				"\t\t%s[i] = TO_FORTRAN_%s(in_%s[i]);\n",
 				n, n, type, n);
 		return 0;
-	case TEXT_OUT:
-		fprintf(s->out, "\tif (!gave)\n\t\tGIVE_TEXT(%s, length_%s, in_%s);\n", n, n,
+	case STRING_OUT:
+		fprintf(s->out, "\tif (!gave)\n\t\tGIVE_STRING(%s, length_%s, in_%s);\n", n, n,
 			n);
 		return 0;
 	case INDEX:
@@ -359,7 +360,7 @@ static int print_body(const struct site *s, struct err *e)
 {
 	const struct api_param *params = s->call->params;
 	unsigned count = s->call->param_count;
-	bool memory = has_way(s, HANDLE_ARRAY) || has_way(s, TEXT_IN);
+	bool memory = has_way(s, HANDLE_ARRAY) || has_way(s, STRING_IN);
 
 	if (memory)
 		fputs(begins(s) ? "\tWITH_BEGUN_MEMORY\n" : "\tWITH_MEMORY\n", s->out);

@@ -1,5 +1,5 @@
 /*
- * Classes, codes and texts of errors that the program adds. The library numbers them in the order in which they
+ * Classes, codes and strings of errors that the program adds. The library numbers them in the order in which they
  * are added: so the calls are kept, and made again at a restart.
  */
 #include <string.h>

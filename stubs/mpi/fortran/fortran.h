@@ -179,14 +179,15 @@ extern char trecr_mpi_found[] __attribute__((weak));
 
 /* ---- strings: padded with blanks in Fortran ---- */
 
-/* The most that a string from the library has, with its end (MPI_MAX_PORT_NAME). */
-enum { TEXT_OUT = 1024 };
+/* The most that a string from the library has, with its terminating NUL (MPI_MAX_PORT_NAME). */
+enum { STRING_MAX = 1024 };
 
-/* Without blanks at either end, in the memory of the call. */
-STUB_HIDDEN char *text_in(struct exchange_memory *memory, const char *text, int length);
-STUB_HIDDEN void text_out(char *text, int length, const char *from);
+/* A copy without blanks at either end, ended by NUL, in the memory of the call. NULL: there is no memory. */
+STUB_HIDDEN char *string_for_c(struct exchange_memory *memory, const char *text, int length);
+/* Copy @from to @text, cut to @length or filled up with blanks. */
+STUB_HIDDEN void string_for_fortran(char *text, int length, const char *from);
 
-#define TEXT(text, length)            text_in(&memory, text, length)
-#define GIVE_TEXT(text, length, from) text_out(text, length, from)
+#define STRING_FOR_C(text, length)      string_for_c(&memory, text, length)
+#define GIVE_STRING(text, length, from) string_for_fortran(text, length, from)
 
 #endif

@@ -245,7 +245,7 @@ FORTRAN_MPI(register_datarep, REGISTER_DATAREP, Register_datarep,
 		int *ierror, int length))
 {
 	WITH_MEMORY
-	char *in_name = TEXT(name, length);
+	char *in_name = STRING_FOR_C(name, length);
 	const struct representation wanted = {read, write, extent, *extra};
 	int gave;
 

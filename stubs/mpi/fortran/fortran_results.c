@@ -28,7 +28,7 @@ FORTRAN_MPI(info_get, INFO_GET, Info_get,
 		int length_key, int length_value))
 {
 	WITH_MEMORY
-	char *in_key = TEXT(key, length_key);
+	char *in_key = STRING_FOR_C(key, length_key);
 	char *in_value = exchange_alloc(&memory, *most > 0 ? *most + 1ul : 1);
 	int gave;
 
@@ -36,7 +36,7 @@ FORTRAN_MPI(info_get, INFO_GET, Info_get,
 	*in_value = 0;
 	gave = PMPI_Info_get(PMPI_Info_f2c(*info), in_key, *most, in_value, flag);
 	if (!gave && *flag)
-		text_out(value, length_value, in_value);
+		string_for_fortran(value, length_value, in_value);
 	exchange_free(&memory);
 	GIVE(gave);
 }

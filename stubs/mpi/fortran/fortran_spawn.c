@@ -22,7 +22,7 @@ static char *copy_string(const char *text, int length)
 {
 	struct exchange_memory memory = {.kept = 1};
 
-	return text_in(&memory, text, length);
+	return string_for_c(&memory, text, length);
 }
 
 /* @count strings, or, if that is negative, those in front of a blank one; @step characters from one to the next. With

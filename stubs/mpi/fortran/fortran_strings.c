@@ -1,7 +1,7 @@
 /* Strings, which Fortran pads with blanks. */
 #include "stubs/mpi/fortran/fortran.h"
 
-char *text_in(struct exchange_memory *memory, const char *text, int length)
+char *string_for_c(struct exchange_memory *memory, const char *text, int length)
 {
 	int first = 0, end = length > 0 ? length : 0;
 	char *copy;
@@ -19,7 +19,7 @@ char *text_in(struct exchange_memory *memory, const char *text, int length)
 	return copy;
 }
 
-void text_out(char *text, int length, const char *from)
+void string_for_fortran(char *text, int length, const char *from)
 {
 	int i = 0;
 
