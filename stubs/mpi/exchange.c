@@ -52,38 +52,38 @@ static MPI_Comm communicator_of(const struct exchange *x)
 	return x->given[x->info->params[i].word];
 }
 
-static int ranks_reached(MPI_Comm comm)
-{
-	int inter = 0, size = 0;
+enum { GRAPH = 1, CART = 2, DIST_GRAPH = 3 }; /* what MPI_Topo_test says, MPICH's */
 
-	if (!real_MPI_Comm_test_inter(comm, &inter))
-		inter ? real_MPI_Comm_remote_size(comm, &size)
-		      : real_MPI_Comm_size(comm, &size);
-	return size;
-}
+typedef MPI_Comm INNER_MPI_Comm;
+#define CALL(name, own) real_##name
 
-static int count_neighbours(MPI_Comm comm, enum api_length which)
-{
-	enum { GRAPH = 1, CART = 2, DIST_GRAPH = 3 };
-	int what = 0, rank, in = 0, out = 0, weighted;
+#include "shared/mpi/array_lengths.inc"
 
-	real_MPI_Topo_test(comm, &what);
-	if (what == CART && !real_MPI_Cartdim_get(comm, &in))
-		return 2 * in;
-	if (what == GRAPH && !real_MPI_Comm_rank(comm, &rank) &&
-		!real_MPI_Graph_neighbors_count(comm, rank, &in))
-		return in;
-	if (what == DIST_GRAPH)
-		real_MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-	return which == API_SOURCES ? in : out;
-}
-
-static int group_size(MPI_Comm comm)
+static uint64_t group_size(MPI_Comm comm)
 {
 	int size = 0;
 
 	real_MPI_Comm_size(comm, &size);
 	return size;
+}
+
+/* Of an array that is as long as the call's communicator says. */
+static uint64_t length_by_communicator(
+	const struct exchange *x, const struct call_param *p, int in_place)
+{
+	MPI_Comm comm = communicator_of(x);
+
+	switch (p->length_kind) {
+	case API_RANKS:
+		return length_ranks(in_place, comm);
+	case API_MEMBERS:
+		return group_size(comm);
+	case API_SOURCES:
+	case API_DESTINATIONS:
+		return length_neighbours(p->length_kind == API_DESTINATIONS, comm);
+	default:
+		return 0;
+	}
 }
 
 /* The types of a buffer in place are not looked at; it comes three parameters before. */
@@ -103,12 +103,11 @@ static int64_t count_of(const struct exchange *x, const struct call_param *p)
 		return length->size == 4 ? (int32_t)x->given[length->word]
 					 : (int64_t)x->given[length->word];
 	case API_RANKS:
-		return is_in_place(x, p) ? 0 : ranks_reached(communicator_of(x));
+		return length_by_communicator(x, p, is_in_place(x, p));
 	case API_MEMBERS:
-		return group_size(communicator_of(x));
 	case API_SOURCES:
 	case API_DESTINATIONS:
-		return count_neighbours(communicator_of(x), p->length_kind);
+		return length_by_communicator(x, p, 0);
 	}
 	return 0; /* of the tools' interface: predefined ones */
 }
@@ -239,10 +238,7 @@ static uint64_t array_length(const struct exchange *x, unsigned i)
 		return 0;
 	if (!x->given[p->word] || is_buffer_in_place(x, p) || !is_at_root(x))
 		return 0;
-	return p->length_kind == API_RANKS ? ranks_reached(communicator_of(x))
-	       : p->length_kind == API_MEMBERS
-		       ? group_size(communicator_of(x))
-		       : count_neighbours(communicator_of(x), p->length_kind);
+	return length_by_communicator(x, p, 0);
 }
 
 static void keep_array(struct mpi_origin *o, const struct exchange *x, unsigned i, uint64_t n)
