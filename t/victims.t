@@ -34,7 +34,7 @@ both() {
 
 for v in "$victim"/*; do
 	case $v in
-	*.d | *.so | */refuse* | */tcp_outside | */plugins | */show | */lockstep | */neighbours) continue ;;
+	*.d | *.so | */refuse* | */tcp_outside | */plugins | */show | */lockstep | */rank_pids) continue ;;
 	esac
 	both "$v"
 done

@@ -8,13 +8,13 @@
  * descriptor of it. Rank and size come from the launcher (PMI_RANK, PMI_SIZE). A file in shared
  * memory can be given, which is mapped all the time.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "rank_link.h"
 
 #define READY_ROUNDS 20
 #define END          1000000000L
@@ -24,28 +24,18 @@ static int rank, size;
 
 static void publish(long round)
 {
-	char name[32], beside[32], text[32];
+	char text[32];
 
-	snprintf(name, sizeof(name), "round.%d", rank);
-	snprintf(beside, sizeof(beside), "round.%d.new", rank);
 	snprintf(text, sizeof(text), "%ld", round);
-	/* After a restart, the name beside it may be gone in between. */
-	do {
-		if ((unlink(beside) && errno != ENOENT) ||
-			(symlink(text, beside) && errno != EEXIST)) {
-			perror(beside);
-			exit(1);
-		}
-	} while (rename(beside, name));
+	rank_link_set("round", rank, text);
 }
 
 /* 0 when it has not said so yet. */
 static long round_of(int other)
 {
-	char name[32], text[32] = "";
+	char text[32];
 
-	snprintf(name, sizeof(name), "round.%d", other);
-	return readlink(name, text, sizeof(text) - 1) < 0 ? 0 : atol(text);
+	return rank_link_get("round", other, text, sizeof(text)) ? 0 : atol(text);
 }
 
 /* Links that have been removed come back: each member says again what round it is in. */

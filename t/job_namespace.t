@@ -19,7 +19,7 @@ start() {
 
 start_job() { # RANKS
 	local rank
-	start 0 $(($1 - 1)) trecr-run -d ck -- "$victim/neighbours"
+	start 0 $(($1 - 1)) trecr-run -d ck -- "$victim/rank_pids"
 	for ((rank = 0; rank < $1; rank++)); do
 		await -t 60 -p "${pids[rank]}" "out.$rank" '^ready$' >/dev/null 2>>await.err || return
 	done
@@ -163,9 +163,9 @@ fi
 
 # Before the ranks have agreed on a namespace: its program's file cannot be executed any more.
 job_arena unagreed
-cp "$victim/neighbours" other
+cp "$victim/rank_pids" other
 # shellcheck disable=SC2016 # of the inner shell
-step=start && start 0 2 trecr-run -d ck -- sh -c '[ "$PMI_RANK" = 2 ] || exec "$0"; exec ./other' "$victim/neighbours"
+step=start && start 0 2 trecr-run -d ck -- sh -c '[ "$PMI_RANK" = 2 ] || exec "$0"; exec ./other' "$victim/rank_pids"
 for rank in 0 1 2; do
 	await -t 60 -p "${pids[rank]}" "out.$rank" '^ready$' >/dev/null 2>>await.err
 done

@@ -1,5 +1,5 @@
 /*
- * neighbours.c - one of several members of a job that know each other by their process ids: each sends all others signals,
+ * rank_pids.c - one of several members of a job that know each other by their process ids: each sends all others signals,
  * and reads their memory (process_vm_readv(2)), as libraries for MPI do. What it knows of them it has learnt at its start.
  *
  * The link "at.RANK" leads to "PID ADDRESS VALUE"; the link "round.RANK" to how often all others have been seen. Rank and
@@ -14,11 +14,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "rank_link.h"
+
 #define RANKS_MAX    8
 #define READY_ROUNDS 20
 #define SIGNAL       (SIGRTMIN + 3) /* each is queued */
 
-struct neighbour {
+struct peer {
 	int pid;
 	void *address;
 	unsigned long value;
@@ -27,59 +29,40 @@ struct neighbour {
 	volatile unsigned signals; /* that it has sent: so many */
 };
 
-static struct neighbour neighbours[RANKS_MAX];
+static struct peer peers[RANKS_MAX];
 static volatile sig_atomic_t strangers; /* id of another sender of signals */
 static unsigned long value;
 static int rank, size;
 
 static void fail(const char *what, int other)
 {
-	printf("rank %d: %s of rank %d (process %d): %s\n", rank, what, other,
-		neighbours[other].pid, strerror(errno));
+	printf("rank %d: %s of rank %d (process %d): %s\n", rank, what, other, peers[other].pid,
+		strerror(errno));
 	exit(1);
 }
 
 static void handle(int signal, siginfo_t *info, void *context)
 {
 	for (int i = 0; i < size; i++)
-		if (neighbours[i].pid == info->si_pid) {
-			neighbours[i].signals++;
+		if (peers[i].pid == info->si_pid) {
+			peers[i].signals++;
 			return;
 		}
 	strangers = info->si_pid ? info->si_pid : -1;
 }
 
-static void publish(const char *what, const char *text)
-{
-	char name[32], beside[40];
-
-	snprintf(name, sizeof(name), "%s.%d", what, rank);
-	snprintf(beside, sizeof(beside), "%s.new", name);
-	/* After a restart, the name beside it may be gone in between. */
-	do {
-		if ((unlink(beside) && errno != ENOENT) ||
-			(symlink(text, beside) && errno != EEXIST)) {
-			perror(beside);
-			exit(1);
-		}
-	} while (rename(beside, name));
-}
-
 static void meet(int other)
 {
-	struct neighbour *n = &neighbours[other];
-	char name[32], text[128];
-	ssize_t length;
+	struct peer *n = &peers[other];
+	char text[128];
 
-	snprintf(name, sizeof(name), "at.%d", other);
-	while ((length = readlink(name, text, sizeof(text) - 1)) < 0)
+	while (rank_link_get("at", other, text, sizeof(text)))
 		usleep(1000);
-	text[length] = 0;
 	if (sscanf(text, "%d %p %lu", &n->pid, &n->address, &n->value) != 3)
 		fail("a link", other);
 }
 
-static unsigned long read_value(const struct neighbour *n)
+static unsigned long read_value(const struct peer *n)
 {
 	unsigned long got = 0;
 	struct iovec here = {&got, sizeof(got)}, there = {n->address, sizeof(got)};
@@ -89,7 +72,7 @@ static unsigned long read_value(const struct neighbour *n)
 }
 
 /* Whether it is no more, as the test wants it. */
-static int is_gone(struct neighbour *n, int other)
+static int is_gone(struct peer *n, int other)
 {
 	if (errno != ESRCH)
 		return 0;
@@ -102,7 +85,7 @@ static int is_gone(struct neighbour *n, int other)
 
 static void look_at(int other)
 {
-	struct neighbour *n = &neighbours[other];
+	struct peer *n = &peers[other];
 	unsigned long got;
 
 	if (n->gone)
@@ -122,7 +105,7 @@ static void look_at(int other)
 
 static void await_signal_of(int other)
 {
-	struct neighbour *n = &neighbours[other];
+	struct peer *n = &peers[other];
 
 	for (int i = 0; n->signals == n->taken && !n->gone; i++) {
 		if (i > 1000)
@@ -147,7 +130,7 @@ static void begin(void)
 	value = getpid() * 1000003ul + rank;
 	sigaction(SIGNAL, &action, NULL);
 	snprintf(text, sizeof(text), "%d %p %lu", getpid(), (void *)&value, value);
-	publish("at", text);
+	rank_link_set("at", rank, text);
 	for (int i = 0; i < size; i++)
 		meet(i);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
@@ -178,7 +161,7 @@ int main(void)
 			return 1;
 		}
 		snprintf(text, sizeof(text), "%ld", round);
-		publish("round", text);
+		rank_link_set("round", rank, text);
 		if (round == READY_ROUNDS) {
 			printf("ready\n");
 			fflush(stdout);
