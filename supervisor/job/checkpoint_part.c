@@ -13,8 +13,22 @@
 #include "ckpt/members.h"
 #include "lib/util.h"
 
-/* A line into @line. 0 at the end of the connection, and after too long a silence. */
-static int hear_line(const struct part *p, char *line, size_t size)
+static int coordinator_lost(struct err *e)
+{
+	return err_set(e, 0,
+		"the process that coordinates the checkpoint of the job has ended, or has "
+		"given the checkpoint up and says why");
+}
+
+static int coordinator_silent(struct err *e)
+{
+	return err_set(e, 0,
+		"nothing was heard for %d seconds of the process that coordinates the "
+		"checkpoint of the job",
+		PART_SILENCE_MS / 1000);
+}
+
+int part_hear(const struct part *p, char *line, size_t size, struct err *e)
 {
 	struct pollfd fd = {.fd = p->fd, .events = POLLIN};
 	size_t length = 0;
@@ -25,25 +39,18 @@ static int hear_line(const struct part *p, char *line, size_t size)
 
 		if ((r < 0 && errno == EINTR) || (n < 0 && (errno == EINTR || errno == EAGAIN)))
 			continue;
+		if (!r)
+			return coordinator_silent(e);
 		if (n <= 0)
-			return 0;
+			return coordinator_lost(e);
 		if (line[length] == '\n') {
 			line[length] = 0;
-			return 1;
+			return 0;
 		}
 		length++;
 	}
-	return 0;
-}
-
-static int given_up(struct err *e)
-{
-	return err_set(e, 0, "the checkpoint of the job has been given up");
-}
-
-int part_hear(const struct part *p, char *line, size_t size, struct err *e)
-{
-	return hear_line(p, line, size) ? 0 : given_up(e);
+	line[length] = 0;
+	return err_set(e, 0, "'%s...' was not understood", line);
 }
 
 /* They may be more than the socket's buffer holds. */
@@ -54,9 +61,10 @@ int part_say(const struct part *p, const char *lines, size_t size, struct err *e
 	while (size) {
 		ssize_t n = send(p->fd, lines, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-		if (n < 0 && errno != EINTR &&
-			(errno != EAGAIN || poll(&fd, 1, PART_SILENCE_MS) <= 0))
-			return given_up(e);
+		if (n < 0 && errno == EAGAIN && !poll(&fd, 1, PART_SILENCE_MS))
+			return coordinator_silent(e);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return coordinator_lost(e);
 		if (n > 0)
 			lines += n, size -= n;
 	}
@@ -109,7 +117,12 @@ int part_decide(const char *whole, const char *outcome, struct err *e)
 	other = read_link(name, e);
 	if (!other || dir < 0 || fsync(dir))
 		return err_set(e, errno, "cannot write %s", name);
-	return strcmp(other, outcome) ? err_set(e, 0, "a member has given up") : 0;
+	if (!strcmp(other, outcome))
+		return 0;
+	return err_set(e, 0,
+		"a member that lost the connection to its coordinator has decided that all "
+		"programs of the job are %s",
+		other);
 }
 
 int part_tried(struct part *p, struct err *e)
