@@ -2,7 +2,7 @@
  * fd/object_kinds.h - the kinds of objects that open files and mappings lead to (enum
  * image_object_kind): what is true of all objects of a kind, a row each.
  *
- * How to add a kind: a value at the end of enum image_object_kind (ckpt/image.h), a row in
+ * How to add a kind: a value at the end of enum image_object_kind (ckpt/image_objects.h), a row in
  * object_kinds.c, its name in tools/inspect/names.c and in man/trecr-image.5. What fills and
  * makes it is with the kind of descriptor that leads to it, unless it is a file (make).
  */
