@@ -1,6 +1,6 @@
 /*
  * phase.h - how far a checkpoint or a restart has come: for the status
- * (supervisor/run/under_way.h), and for tests that make trecr's system calls fail, one kind in each
+ * (supervisor/run/checkpoint_under_way.h), and for tests that make trecr's system calls fail, one kind in each
  * phase (t/fault/fault.c).
  */
 #ifndef LIB_PHASE_H

@@ -167,7 +167,7 @@ static int next_wait(uint64_t deadline_ns)
 	return deadline_ns > now ? (int)((deadline_ns - now) / 1000000 + 1) : -1;
 }
 
-/* The supervisor cancels a checkpoint when the connection ends, until it is too late (run/under_way.h). */
+/* The supervisor cancels a checkpoint when the connection ends, until it is too late (run/checkpoint_under_way.h). */
 static const char cancelled[] =
 	"; the checkpoint is cancelled, unless it has been written by now: give it more "
 	"time, or see how far it comes (trecr-ckpt --status --watch)";

@@ -11,7 +11,7 @@
 
 #include "lib/err.h"
 #include "supervisor/control/checkpoint_request.h"
-#include "supervisor/run/under_way.h"
+#include "supervisor/run/checkpoint_under_way.h"
 #include "supervisor/start/supervisor.h"
 
 /* What checkpoint_end() returns, with an error, when the checkpoint is complete, and s->last

@@ -1,8 +1,8 @@
 /*
- * under_way.c - the state behind one lock, the functions of the thread that takes the
+ * checkpoint_under_way.c - the state behind one lock, the functions of the thread that takes the
  * checkpoint, and functions for the event loop.
  */
-#include "supervisor/run/under_way.h"
+#include "supervisor/run/checkpoint_under_way.h"
 
 #include <errno.h>
 #include <string.h>

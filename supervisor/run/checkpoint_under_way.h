@@ -1,12 +1,12 @@
 /*
- * under_way.h - the checkpoint that is being taken, as the thread that takes it and the event
+ * checkpoint_under_way.h - the checkpoint that is being taken, as the thread that takes it and the event
  * loop know it: how far it is, whether it is to be given up, and who may wait for children.
  *
  * The thread that takes it calls the functions of the first part, the event loop the functions of
  * the second.
  */
-#ifndef SUPERVISOR_RUN_UNDER_WAY_H
-#define SUPERVISOR_RUN_UNDER_WAY_H
+#ifndef SUPERVISOR_RUN_CHECKPOINT_UNDER_WAY_H
+#define SUPERVISOR_RUN_CHECKPOINT_UNDER_WAY_H
 
 #include <pthread.h>
 #include <stdbool.h>
