@@ -16,12 +16,12 @@ PROGRAMS = {
     "trecr-lower": ["lower", "devmem", "shared"],
     "trecr-lower-core": ["bringup"],
     "libtrecr-crossing.so": ["stubs/crossing", "bringup"],
-    "libcuda.so.1": ["stubs/cuda", "devmem", "shared", "stubs/procs.c"],
+    "libcuda.so.1": ["stubs/cuda", "devmem", "shared", "stubs/function_versions.c"],
     "libnvidia-ml.so.1": ["stubs/nvml"],
     "libmpich.so.12": ["stubs/mpi"],
     "libtrecr-audit.so": ["stubs/audit"],
     "a process with two halves": ["stubs/audit", "stubs/crossing", "stubs/cuda", "stubs/mpi", "stubs/nvml",
-                                  "stubs/procs.c", "lower", "bringup", "devmem", "shared"],
+                                  "stubs/function_versions.c", "lower", "bringup", "devmem", "shared"],
     "the generator": ["stubs/gen", "lib"],
 }
 

@@ -13,8 +13,8 @@ $(GEN): $(GEN_OBJ)
 # One file per output and API; an unfinished one is never left behind.
 $(O)/stubs/gen/%.entries.S: stubs/api/%.api $(GEN)
 	$(RUN_GEN) entries $< >$@.tmp && mv $@.tmp $@
-$(O)/stubs/gen/%.procs.c: stubs/api/%.api $(GEN)
-	$(RUN_GEN) procs $< >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/%.versions.c: stubs/api/%.api $(GEN)
+	$(RUN_GEN) versions $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.info.c: stubs/api/%.api $(GEN)
 	$(RUN_GEN) info $< >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/%.index.h: stubs/api/%.api $(GEN)
@@ -52,8 +52,8 @@ STUB_FLAGS = -std=gnu11 $(WARN) $(CFLAGS) -MMD -MP -fPIC -fno-stack-protector -m
 CROSSING_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/crossing/*.c \
 	stubs/crossing/*.S))) $(patsubst %,$(O)/stubs/bringup/%.o,clone elf_map insn site start)
 CUDA_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/cuda/*.c stubs/cuda/*.S))) \
-	$(O)/stubs/procs.o $(O)/stubs/shared/calls.o $(O)/stubs/shared/memory_driver.o \
-	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.procs.o $(O)/stubs/gen/cuda.info.o \
+	$(O)/stubs/function_versions.o $(O)/stubs/shared/calls.o $(O)/stubs/shared/memory_driver.o \
+	$(O)/stubs/gen/cuda.entries.o $(O)/stubs/gen/cuda.versions.o $(O)/stubs/gen/cuda.info.o \
 	$(DEVMEM_OBJ)
 
 NVML_OBJ := $(O)/stubs/nvml/libnvidia_ml.o $(O)/stubs/gen/nvml.entries.o
@@ -84,7 +84,7 @@ GEN_ENTRIES_INCLUDED := stubs/entry_macros.inc stubs/cuda/cuda_entry_macros.inc 
 	stubs/cuda/query_cache.h shared/cuda/offsets.h stubs/crossing/thread.h shared/address_windows.h
 $(O)/stubs/gen/%.o: $(O)/stubs/gen/%.S $(GEN_ENTRIES_INCLUDED)
 	$(CC) $(CPPFLAGS) $(GNU_AS) -c -o $@ $<
-$(O)/stubs/gen/%.procs.o: $(O)/stubs/gen/%.procs.c
+$(O)/stubs/gen/%.versions.o: $(O)/stubs/gen/%.versions.c
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<
 $(O)/stubs/gen/%.info.o: $(O)/stubs/gen/%.info.c shared/call_info.h shared/cuda/cuda_state.h shared/mpi/mpi_state.h
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fvisibility=hidden -c -o $@ $<

@@ -3,10 +3,10 @@
  * and what is wrong; which of our entry points stands for it, the API table says.
  */
 #include "stubs/cuda/bodies.h"
-#include "stubs/procs.h"
+#include "stubs/function_versions.h"
 
-extern STUB_HIDDEN const struct stub_proc cuda_procs[];
-extern STUB_HIDDEN const size_t cuda_proc_count;
+extern STUB_HIDDEN const struct function_version cuda_versions[];
+extern STUB_HIDDEN const size_t cuda_version_count;
 
 /* @function holds what the driver found. 0, or CUDA_ERROR_NOT_FOUND for a function that a
  * driver newer than the table has: it would go past us. */
@@ -14,8 +14,8 @@ static int replace_function(const char *name, void **function, int version, uint
 {
 	if (!function || !*function)
 		return 0;
-	*function = (void *)stub_proc_find(cuda_procs, cuda_proc_count, name, version,
-		!!(flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
+	*function = (void *)function_version_find(cuda_versions, cuda_version_count, name,
+		version, !!(flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
 	return *function ? 0 : CUDA_ERROR_NOT_FOUND;
 }
 

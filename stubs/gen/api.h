@@ -111,7 +111,7 @@ struct api_place api_place(const struct api_call *call, unsigned index);
 
 /* The outputs. */
 int gen_entries(const struct api *api, FILE *out, struct err *e);
-int gen_procs(const struct api *api, FILE *out, struct err *e);
+int gen_versions(const struct api *api, FILE *out, struct err *e);
 int gen_info(const struct api *api, FILE *out, struct err *e);
 int gen_index(const struct api *api, FILE *out, struct err *e);
 int gen_calls(const struct api *api, FILE *out, struct err *e);

@@ -11,7 +11,7 @@ static const struct {
 	int (*generate)(const struct api *api, FILE *out, struct err *e);
 } outputs[] = {
 	{"entries", gen_entries},
-	{"procs", gen_procs},
+	{"versions", gen_versions},
 	{"info", gen_info},
 	{"index", gen_index},
 	{"calls", gen_calls},
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && (r = print_for_abi(argv)) != 2)
 		return r;
 	fprintf(stderr,
-		"usage: gen entries|procs|info|index|calls|check|names API-FILE,\n"
+		"usage: gen entries|versions|info|index|calls|check|names API-FILE,\n"
 		"       gen adapter|narrowed|fortran|constants|check-own|check-theirs API-FILE "
 		"ABI-FILE\n");
 	return 2;

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stubs/procs.h"
+#include "stubs/function_versions.h"
 #include "t/sim/device.h"
 #include "t/sim/sim.h"
 
 #define PER_THREAD 2
 
-extern const struct stub_proc cuda_procs[];
-extern const size_t cuda_proc_count;
+extern const struct function_version cuda_versions[];
+extern const size_t cuda_version_count;
 
 SIM_EXPORT int cuGetProcAddress_v2(
 	const char *name, void **function, int version, uint64_t flags, int *status);
@@ -25,8 +25,8 @@ int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
 
 static int known(const char *name)
 {
-	for (size_t i = 0; i < cuda_proc_count; i++)
-		if (!strcmp(cuda_procs[i].name, name))
+	for (size_t i = 0; i < cuda_version_count; i++)
+		if (!strcmp(cuda_versions[i].name, name))
 			return 1;
 	return 0;
 }
@@ -37,8 +37,8 @@ int cuGetProcAddress_v2(
 	SIM_ENTER();
 	if (!name || !function)
 		return SIM_INVALID_VALUE;
-	*function = (void *)stub_proc_find(
-		cuda_procs, cuda_proc_count, name, version, !!(flags & PER_THREAD));
+	*function = (void *)function_version_find(
+		cuda_versions, cuda_version_count, name, version, !!(flags & PER_THREAD));
 	/* A driver newer than the table of the stubs. */
 	if (!strcmp(name, "cuFromTheFuture"))
 		*function = (void *)cuGetProcAddress;

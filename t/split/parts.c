@@ -8,7 +8,7 @@
 #include "bringup/site.h"
 #include "bringup/space.h"
 #include "shared/address_windows.h"
-#include "stubs/procs.h"
+#include "stubs/function_versions.h"
 
 static int tests, failures;
 
@@ -112,19 +112,21 @@ static void own(void)
 {
 }
 
-static void test_procs(void)
+static void test_versions(void)
 {
-	static const struct stub_proc procs[] = {{"cuA", 12000, 0, new}, {"cuA", 2000, 0, old},
-		{"cuA", 7000, 1, own}, {"cuB", 11000, 0, old}};
+	static const struct function_version versions[] = {{"cuA", 12000, 0, new},
+		{"cuA", 2000, 0, old}, {"cuA", 7000, 1, own}, {"cuB", 11000, 0, old}};
 
-	ok(stub_proc_find(procs, 4, "cuA", 13000, 0) == new,
+	ok(function_version_find(versions, 4, "cuA", 13000, 0) == new,
 		"the newest version is the answer");
-	ok(stub_proc_find(procs, 4, "cuA", 11999, 0) == old, "unless the caller is older");
-	ok(stub_proc_find(procs, 4, "cuA", 13000, 1) == own,
+	ok(function_version_find(versions, 4, "cuA", 11999, 0) == old,
+		"unless the caller is older");
+	ok(function_version_find(versions, 4, "cuA", 13000, 1) == own,
 		"per-thread callers get their own");
-	ok(stub_proc_find(procs, 4, "cuA", 6000, 1) == old,
+	ok(function_version_find(versions, 4, "cuA", 6000, 1) == old,
 		"or the common one, as it was then");
-	ok(!stub_proc_find(procs, 4, "cuB", 10000, 0) && !stub_proc_find(procs, 4, "cuC", 1, 0),
+	ok(!function_version_find(versions, 4, "cuB", 10000, 0) &&
+			!function_version_find(versions, 4, "cuC", 1, 0),
 		"and what does not exist is not found");
 }
 
@@ -133,7 +135,7 @@ int main(void)
 	test_space();
 	test_insn();
 	test_site();
-	test_procs();
+	test_versions();
 	printf("1..%d\n", tests);
 	return failures != 0;
 }

@@ -9,16 +9,16 @@ LACKING := $(O)/t/sim/lacking/libcuda.so.1
 # Signal handlers call it: what is thread-local must not be allocated at first use, as malloc may be under way.
 SIM_CFLAGS = $(SPLIT_CFLAGS) -fPIC -mfsgsbase -ftls-model=initial-exec
 SIM_LINK = -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs
-SIM_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard t/sim/*.c)) $(O)/t/sim/procs.o \
-	$(O)/t/sim/cuda.procs.o
+SIM_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard t/sim/*.c)) $(O)/t/sim/function_versions.o \
+	$(O)/t/sim/cuda.versions.o
 
 $(O)/t/sim/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -MMD -MP -c -o $@ $<
-$(O)/t/sim/procs.o: stubs/procs.c
+$(O)/t/sim/function_versions.o: stubs/function_versions.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -c -o $@ $<
-$(O)/t/sim/cuda.procs.o: $(O)/stubs/gen/cuda.procs.c
+$(O)/t/sim/cuda.versions.o: $(O)/stubs/gen/cuda.versions.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -c -o $@ $<
 # Objects first, so that what is simulated takes precedence over the weak functions of echo.
@@ -54,7 +54,7 @@ SPLIT_PROGRAMS := $(patsubst t/split/%.c,$(O)/t/split/%,$(wildcard t/split/*.c))
 $(O)/t/split/load $(O)/t/split/closed: $(O)/t/split/%: t/split/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $< -ldl
-PARTS_SRC := bringup/insn.c bringup/site.c bringup/space.c stubs/procs.c
+PARTS_SRC := bringup/insn.c bringup/site.c bringup/space.c stubs/function_versions.c
 $(O)/t/split/parts: t/split/parts.c $(PARTS_SRC)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $^
@@ -86,10 +86,10 @@ SPLIT_PROGRAMS += $(O)/t/split/linked-rpath $(O)/t/split/linked-runpath
 # that is all the crossing asks for. Compiled once for each libc.
 SPLIT_STATIC_OBJ := $(patsubst %,%.o,$(basename $(wildcard stubs/crossing/*.c stubs/crossing/*.S \
 	stubs/cuda/*.c stubs/cuda/*.S devmem/*.c) \
-	stubs/procs.c shared/cuda/calls.c shared/cuda/memory_driver.c \
+	stubs/function_versions.c shared/cuda/calls.c shared/cuda/memory_driver.c \
 	$(addprefix bringup/,clone.S elf_map.c insn.c site.c start.c))) \
-	$(addprefix gen/cuda.,entries.o procs.o info.o)
-SPLIT_STATIC_GEN := $(addprefix $(O)/stubs/gen/cuda.,entries.S procs.c info.c calls.h index.h)
+	$(addprefix gen/cuda.,entries.o versions.o info.o)
+SPLIT_STATIC_GEN := $(addprefix $(O)/stubs/gen/cuda.,entries.S versions.c info.c calls.h index.h)
 SPLIT_STATIC_CFLAGS = $(SPLIT_CFLAGS) -w -mfsgsbase -fno-stack-protector
 MUSL_GCC = musl-gcc -idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu
 

@@ -1,5 +1,5 @@
 /*
- * What cuGetProcAddress hands out, as a C array of struct stub_proc (stubs/procs.h): sorted by
+ * What cuGetProcAddress hands out, as a C array of struct function_version (stubs/function_versions.h): sorted by
  * name, then by variant, then newest version first, so that the first row that is not newer
  * than the version asked for is the answer.
  */
@@ -23,7 +23,7 @@ static int compare_names(const void *a, const void *b)
 	return x->since < y->since ? 1 : -1;
 }
 
-int gen_procs(const struct api *api, FILE *out, struct err *e)
+int gen_versions(const struct api *api, FILE *out, struct err *e)
 {
 	const struct api_call **sorted = xcalloc(api->call_count, sizeof(*sorted));
 	size_t count = 0;
@@ -33,14 +33,14 @@ int gen_procs(const struct api *api, FILE *out, struct err *e)
 			sorted[count++] = &api->calls[i];
 	qsort(sorted, count, sizeof(*sorted), compare_names);
 
-	fprintf(out, "#include \"stubs/procs.h\"\n\n");
+	fprintf(out, "#include \"stubs/function_versions.h\"\n\n");
 	for (size_t i = 0; i < count; i++)
 		fprintf(out, "void %s(void);\n", sorted[i]->name);
-	fprintf(out, "\nconst struct stub_proc %s_procs[] = {\n", api->library);
+	fprintf(out, "\nconst struct function_version %s_versions[] = {\n", api->library);
 	for (size_t i = 0; i < count; i++)
 		fprintf(out, "\t{\"%s\", %u, %d, %s},\n", sorted[i]->proc, sorted[i]->since,
 			sorted[i]->per_thread, sorted[i]->name);
-	fprintf(out, "};\nconst size_t %s_proc_count = %zu;\n", api->library, count);
+	fprintf(out, "};\nconst size_t %s_version_count = %zu;\n", api->library, count);
 	free(sorted);
 	return 0;
 }
