@@ -1,5 +1,5 @@
 /*
- * The orders that a supervisor gives (enum lower_request).
+ * The orders that a supervisor gives (enum lower_request), of CUDA and of MPI.
  */
 #include "lower/cuda/cuda.h"
 #include "lower/cuda/shared_memory.h"
