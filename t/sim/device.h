@@ -4,6 +4,8 @@
 #ifndef T_SIM_DEVICE_H
 #define T_SIM_DEVICE_H
 
+#define SIM_DEVICES 4 /* at most */
+
 /* 0, or the driver's result when it is not initialised, or this thread has no context. */
 int sim_ready(void);
 int sim_have_context(void);

@@ -31,14 +31,15 @@ $(LARGE): $(SIM_OBJ) $(O)/t/sim/padding.o
 	@mkdir -p $(@D)
 	$(CC) $(SIM_LINK) -o $@ $(O)/t/sim/padding.o $^ -pthread -ldl
 # Another build: what programs hold addresses of lies elsewhere, and contexts are larger.
+OTHER_OBJ := $(O)/t/sim/other/contexts.o $(O)/t/sim/other/devices.o
 $(O)/t/sim/other/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -DCONTEXT_MORE=24200 -DSIM_VERSION='"13010"' -MMD -MP -c -o $@ $<
-$(OTHER): $(O)/t/sim/padding.o $(O)/t/sim/other/device.o $(filter-out %/device.o,$(SIM_OBJ))
+$(OTHER): $(O)/t/sim/padding.o $(OTHER_OBJ) $(filter-out %/contexts.o %/devices.o,$(SIM_OBJ))
 	@mkdir -p $(@D)
 	$(CC) $(SIM_LINK) -o $@ $^ -pthread -ldl
 # And one that lacks a function.
-$(LACKING): $(O)/t/sim/padding.o $(O)/t/sim/other/device.o $(filter-out %/device.o,$(SIM_OBJ))
+$(LACKING): $(O)/t/sim/padding.o $(OTHER_OBJ) $(filter-out %/contexts.o %/devices.o,$(SIM_OBJ))
 	@mkdir -p $(@D)
 	echo '{ local: cuStreamQuery; };' >$@.map
 	$(CC) $(SIM_LINK) -Wl,--version-script=$@.map -o $@ $^ -pthread -ldl
