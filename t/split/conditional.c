@@ -7,6 +7,7 @@
 #include "shared/cuda/graph_params.h"
 #include "t/split/conditional_params.h"
 #include "t/split/driver_victim.h"
+#include "t/split/kernel_node.h"
 
 #define COUNT         64
 #define BUFFERS       3
@@ -25,21 +26,10 @@ static unsigned turn;
 
 /* ---- nodes ---- */
 
-struct kernel_arguments {
-	uint64_t words[3];
-	void *pointers[3];
-};
-
 static struct graph_kernel kernel_params(
 	void *function, struct kernel_arguments *a, uint64_t x, uint64_t y, uint64_t z)
 {
-	*a = (struct kernel_arguments){.words = {x, y, z}};
-	for (int i = 0; i < 3; i++)
-		a->pointers[i] = &a->words[i];
-	return (struct graph_kernel){.function = function,
-		.grid = {COUNT / 32, 1, 1},
-		.block = {32, 1, 1},
-		.params = a->pointers};
+	return kernel_node_params(function, COUNT, a, x, y, z);
 }
 
 static void *add_kernel(
@@ -418,12 +408,6 @@ int main(void)
 	build(&idle, 2, 1);
 	build(&rebuilt, 8, 0);
 	OK(cuGraphCreate(&growing, 0));
-	take_turn();
-	victim_ready();
-	for (int i = 0; i < ROUNDS; i++) {
-		victim_wait();
-		take_turn();
-		victim_say("turn %u", turn);
-	}
+	victim_take_turns(ROUNDS, take_turn, &turn);
 	return victim_done();
 }

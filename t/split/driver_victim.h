@@ -23,4 +23,16 @@
 		CHECK(!result_, "%s gave %d", #call, result_);                                 \
 	} while (0)
 
+/* All in turns: one before the program is ready, and one at each of @rounds signals, after which its number is said. */
+static inline void victim_take_turns(int rounds, void (*take_turn)(void), const unsigned *turn)
+{
+	take_turn();
+	victim_ready();
+	for (int i = 0; i < rounds; i++) {
+		victim_wait();
+		take_turn();
+		victim_say("turn %u", *turn);
+	}
+}
+
 #endif

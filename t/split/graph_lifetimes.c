@@ -589,12 +589,6 @@ int main(void)
 		OK(cuStreamCreate(&streams[i], 1));
 	make_survivor();
 	make_updated();
-	take_turn();
-	victim_ready();
-	for (int i = 0; i < ROUNDS; i++) {
-		victim_wait();
-		take_turn();
-		victim_say("turn %u", turn);
-	}
+	victim_take_turns(ROUNDS, take_turn, &turn);
 	return victim_done();
 }

@@ -279,13 +279,7 @@ int main(void)
 	make_captured();
 	make_left();
 	make_survivor();
-	take_turn();
-	victim_ready();
-	for (int i = 0; i < ROUNDS; i++) {
-		victim_wait();
-		take_turn();
-		victim_say("turn %u", turn);
-	}
+	victim_take_turns(ROUNDS, take_turn, &turn);
 	OK(cuMemFree_v2(survivor));
 	return victim_done();
 }

@@ -104,12 +104,6 @@ int main(void)
 		OK(cuMemAlloc_v2(&words[i], 4 * COUNT));
 	make_child();
 	make_conditional();
-	take_turn();
-	victim_ready();
-	for (int i = 0; i < ROUNDS; i++) {
-		victim_wait();
-		take_turn();
-		victim_say("turn %u", turn);
-	}
+	victim_take_turns(ROUNDS, take_turn, &turn);
 	return victim_done();
 }

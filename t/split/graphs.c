@@ -10,6 +10,7 @@
 #include "shared/cuda/graph_params.h"
 #include "t/split/conditional_params.h"
 #include "t/split/driver_victim.h"
+#include "t/split/kernel_node.h"
 
 #define COUNT   256
 #define BUFFERS 4
@@ -100,21 +101,10 @@ static void run(void *executable)
 
 /* ---- parameters ---- */
 
-struct kernel_arguments {
-	uint64_t words[3];
-	void *pointers[3];
-};
-
 static struct graph_kernel kernel_params(
 	void *function, struct kernel_arguments *a, int b, uint64_t x, uint64_t y)
 {
-	*a = (struct kernel_arguments){.words = {buffers[b], x, y}};
-	for (int i = 0; i < 3; i++)
-		a->pointers[i] = &a->words[i];
-	return (struct graph_kernel){.function = function,
-		.grid = {COUNT / 32, 1, 1},
-		.block = {32, 1, 1},
-		.params = a->pointers};
+	return kernel_node_params(function, COUNT, a, buffers[b], x, y);
 }
 
 static void *add_kernel(void *graph, void *after, void *function, int b, uint64_t x, uint64_t y)
