@@ -29,7 +29,7 @@ whole() {
 
 arena hashed
 export SIM_FAIL_FILE=$PWD/fail
-launch "$split/changed" || explain
+launch "$split/changing_blocks" || explain
 ok "a checkpoint" checkpoint
 full=$(kilobytes "$path")
 ok "what has not changed is not copied" with_failing cuMemcpyDtoHAsync_v2 checkpoint || explain
@@ -60,7 +60,7 @@ ok "all memory is as it was" whole || explain
 arena copied
 export SIM_FAIL_FILE=$PWD/fail
 changes=0
-launch "$split/changed" || explain
+launch "$split/changing_blocks" || explain
 ok "a first checkpoint without the kernel" with_failing cuModuleGetFunction checkpoint
 ok "is as large" [ "$(kilobytes "$path")" -gt $((full - 500)) ]
 change

@@ -8,8 +8,8 @@ export LD_LIBRARY_PATH=$build/t/sim
 RUN_FLAGS=--gpu=on
 
 cycle "$split/held"
-cycle "$split/alone" managed
-cycle "$split/alone" mapped
+cycle "$split/one_kind_of_memory" managed
+cycle "$split/one_kind_of_memory" mapped
 cycle "$split/managed"
 cycle "$split/managed" freed
 

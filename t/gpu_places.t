@@ -19,10 +19,10 @@ for seed in ${LARGE_SEEDS:-2 9 15}; do
 	cycle "$build/t/split/places" "$seed" large
 done
 # Ranges for managed variables and for others are requested alike, and not in the order of the text.
-cycle "$build/t/split/mixed" mo omom
+cycle "$build/t/split/mixed_variables" mo omom
 # Only a trial can tell what becomes of these: that is said where there was none.
 arena said
-if launch "$build/t/split/mixed" mo; then
+if launch "$build/t/split/mixed_variables" mo; then
 	uncertain="a restart has not been tried, and of process $(program_of "$sup") it is not certain"
 	checkpoint
 	like "$(told)" "^trecr-ckpt: $uncertain" "a checkpoint without a trial says that it is not certain"
@@ -42,7 +42,7 @@ else
 fi
 sweep >/dev/null
 arena certain
-if launch "$build/t/split/mixed" o m; then
+if launch "$build/t/split/mixed_variables" o m; then
 	checkpoint
 	is "$? $(told)" "0 " "nothing is said where each module has one place"
 	finish

@@ -16,7 +16,7 @@ held() {
 			"$build/trecr-run" "$@"
 	}
 	faults fault
-	launch "$split/changed" || explain
+	launch "$split/changing_blocks" || explain
 	unset -f trecr-run
 	program=$(program_of "$sup")
 }

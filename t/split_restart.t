@@ -17,9 +17,9 @@ cycle "$split/held"
 cycle "$split/queued"
 cycle "$split/family"
 cycle "$split/printed"
-cycle "$split/closed"
-LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/pages"
-LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/pages" off
+cycle "$split/closed_library"
+LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/huge_code"
+LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/huge_code" off
 
 # What the driver maps at addresses that it chooses is left out, of children, too.
 arena outside
@@ -70,17 +70,17 @@ if started env -u LD_AUDIT "$split/stateless"; then
 	unharmed
 fi
 
-arena among
-if started "$split/among"; then
+arena high_descriptor
+if started "$split/high_descriptor"; then
 	refused "a descriptor among those of the driver" \
-		"descriptor 300 of process [0-9]+ \(among\) lies among those of the driver, from 256"
+		"descriptor 300 of process [0-9]+ \(high_descriptor\) lies among those of the driver, from 256"
 	unharmed
 fi
 
 # Memory of the program's among the driver's addresses: refused as long as there is any.
 for when in before after; do
-	arena inside
-	started "$split/inside" $when || continue
+	arena window_mapping
+	started "$split/window_mapping" $when || continue
 	bad=
 	n=1
 	while line=$(await -p "$sup" out "^(has|none) $n" 2>>await.err); do
@@ -88,7 +88,7 @@ for when in before after; do
 		[ "${line%% *}" != none ] || break
 		if checkpoint; then
 			bad+=" $n: taken"
-		elif ! grep -qE "\(inside\) has memory of its own at ${line##* }-0x[0-9a-f]+, in the range" ckpt.err; then
+		elif ! grep -qE "\(window_mapping\) has memory of its own at ${line##* }-0x[0-9a-f]+, in the range" ckpt.err; then
 			bad+=" $n: $(cat ckpt.err)"
 		fi
 		kill -USR1 "$sup"
@@ -131,7 +131,7 @@ RUN_FLAGS=--gpu=on
 # What the lower half says is done need not be.
 arena early
 echo "stray_events 1" >machine
-SIM_MACHINE_FILE=$PWD/machine cycle "$split/late"
+SIM_MACHINE_FILE=$PWD/machine cycle "$split/unfinished_kernels"
 
 # What trecr reads of the program may be anything.
 for what in entries depth places version build "done" size room seals; do
@@ -368,7 +368,7 @@ arena about
 bad=
 for ((i = 1; i <= ${EARLY_ROUNDS:-20}; i++)); do
 	rm -rf ck out
-	trecr-run --gpu=on -d ck "$split/closed" </dev/null >out 2>err &
+	trecr-run --gpu=on -d ck "$split/closed_library" </dev/null >out 2>err &
 	sup=$!
 	moment 12
 	until checkpoint -s; do [ -d "/proc/$sup" ] || break 2; done

@@ -15,7 +15,7 @@ done
 for seed in ${LARGE_SEEDS:-$(seq 12)}; do
 	cycle "$build/t/split/places" "$seed" large
 done
-[ "${MIXED:-yes}" = no ] || cycle "$build/t/split/mixed" mo omom
+[ "${MIXED:-yes}" = no ] || cycle "$build/t/split/mixed_variables" mo omom
 for seed in ${CONTEXT_SEEDS:-$(seq 4)}; do
 	cycle "$build/t/split/places" "$seed" contexts
 done

@@ -52,7 +52,7 @@ $(O)/t/sim/libnvidia-ml.so.1: t/sim/nvml/nvml.c $(O)/t/sim/enter.o
 
 SPLIT_PROGRAMS := $(patsubst t/split/%.c,$(O)/t/split/%,$(wildcard t/split/*.c))
 # Load the library themselves.
-$(O)/t/split/load $(O)/t/split/closed: $(O)/t/split/%: t/split/%.c
+$(O)/t/split/load $(O)/t/split/closed_library: $(O)/t/split/%: t/split/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $< -ldl
 PARTS_SRC := bringup/insn.c bringup/site.c bringup/space.c stubs/function_versions.c
@@ -60,7 +60,7 @@ $(O)/t/split/parts: t/split/parts.c $(PARTS_SRC)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -o $@ $^
 TESTS += $(O)/t/split/parts
-$(filter-out %/load %/closed %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)/stubs/gen/cuda.calls.h $(SIM)
+$(filter-out %/load %/closed_library %/parts,$(SPLIT_PROGRAMS)): $(O)/t/split/%: t/split/%.c $(O)/stubs/gen/cuda.calls.h $(SIM)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(SPLIT_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(SIM) -ldl
 
@@ -130,7 +130,7 @@ check: $(SPLIT) $(ECHO) $(LARGE) $(OTHER) $(LACKING) $(O)/t/sim/libnvidia-ml.so.
 # On a real GPU: skipped where there is none. RUNS=N sets how often costs are measured,
 # CUDART12=PATH names a libcudart.so.12 to be tested, too, CUDA_SAMPLES=DIR a checkout of NVIDIA's samples.
 check-gpu: all test-tools $(O)/stubs/gen/cuda.calls.h $(O)/t/split/stateless $(O)/t/split/family \
-	$(O)/t/split/places $(O)/t/split/mixed
+	$(O)/t/split/places $(O)/t/split/mixed_variables
 	TRECR_BUILD=$(abspath $(O)) prove -v -e '' t/gpu/check.t t/gpu/places.t t/gpu/restart.t \
 		t/gpu/panel.t t/gpu/samples.t
 

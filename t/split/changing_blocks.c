@@ -1,5 +1,5 @@
 /*
- * changed: device memory in allocations of many sizes, a third of it zero, and managed memory;
+ * changing_blocks: device memory in allocations of many sizes, a third of it zero, and managed memory;
  * every SIGUSR2 changes some blocks of it, and says "changed K". Knows what each block has to be.
  */
 #include "t/split/driver_victim.h"

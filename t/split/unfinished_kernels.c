@@ -1,4 +1,4 @@
-/* late: kernels that have not run yet at a checkpoint: their results are in the image. */
+/* unfinished_kernels: kernels that have not run yet at a checkpoint: their results are in the image. */
 #include "t/split/driver_victim.h"
 
 #define COUNT 4096

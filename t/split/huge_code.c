@@ -1,5 +1,5 @@
 /*
- * pages [off]: the code of a driver that has much of it (t/sim/large) lies on huge pages, where
+ * huge_code [off]: the code of a driver that has much of it (t/sim/large) lies on huge pages, where
  * there are such and the process may have them, and works.
  */
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /*
- * inside WHEN: has memory of its own, by a hint, among the addresses of the lower half, from
+ * window_mapping WHEN: has memory of its own, by a hint, among the addresses of the lower half, from
  * before it came or from after. The driver gets by without them, and a checkpoint says that it
  * cannot tell whose they are, at each of these places, until they are given back.
  */

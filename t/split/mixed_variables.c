@@ -1,5 +1,5 @@
 /*
- * mixed ORDER...: modules whose text declares ordinary variables (o) and managed ones (m) in that
+ * mixed_variables ORDER...: modules whose text declares ordinary variables (o) and managed ones (m) in that
  * order, each as large as a range of the driver's addresses: over restarts all are where they were,
  * whichever the driver allocates first. Also for a real GPU.
  */

@@ -1,4 +1,4 @@
-/* alone managed|mapped: memory of one kind and no other, held over checkpoints and restarts. */
+/* one_kind_of_memory managed|mapped: memory of one kind and no other, held over checkpoints and restarts. */
 #include "t/split/driver_victim.h"
 #include "t/split/memory_kinds.h"
 

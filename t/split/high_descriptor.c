@@ -1,4 +1,4 @@
-/* among: has a descriptor of its own where the lower half's are. */
+/* high_descriptor: has a descriptor of its own where the lower half's are. */
 #include <sys/resource.h>
 
 #include "t/split/driver_victim.h"
