@@ -130,30 +130,6 @@ static int wait_sendrecv(struct message_call *in, struct message_call *out, int 
 	return message_wait(in);
 }
 
-OPEN(MPI_Sendrecv,
-	(const void *out, int out_count, int out_type, int to, int out_tag, void *in,
-		int in_count, int in_type, int from, int in_tag, int comm, int *status))
-{
-	struct message_call receive =
-		message_of(INDEX_MPI_Sendrecv, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send = message_of(
-		INDEX_MPI_Sendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
-
-	return wait_sendrecv(&receive, &send, status);
-}
-
-OPEN(MPI_Sendrecv_c,
-	(const void *out, int64_t out_count, int out_type, int to, int out_tag, void *in,
-		int64_t in_count, int in_type, int from, int in_tag, int comm, int *status))
-{
-	struct message_call receive =
-		message_of(INDEX_MPI_Sendrecv_c, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send = message_of(
-		INDEX_MPI_Sendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
-
-	return wait_sendrecv(&receive, &send, status);
-}
-
 static int begin_isendrecv(struct message_call *in, struct message_call *out, int *request)
 {
 	in->step = step_isendrecv;
@@ -162,29 +138,23 @@ static int begin_isendrecv(struct message_call *in, struct message_call *out, in
 	return message_once(in);
 }
 
-OPEN(MPI_Isendrecv,
-	(const void *out, int out_count, int out_type, int to, int out_tag, void *in,
-		int in_count, int in_type, int from, int in_tag, int comm, int *request))
-{
-	struct message_call receive =
-		message_of(INDEX_MPI_Isendrecv, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send = message_of(
-		INDEX_MPI_Isendrecv, (void *)out, out_count, out_type, to, out_tag, comm);
-
-	return begin_isendrecv(&receive, &send, request);
-}
-
-OPEN(MPI_Isendrecv_c,
-	(const void *out, int64_t out_count, int out_type, int to, int out_tag, void *in,
-		int64_t in_count, int in_type, int from, int in_tag, int comm, int *request))
-{
-	struct message_call receive =
-		message_of(INDEX_MPI_Isendrecv_c, in, in_count, in_type, from, in_tag, comm);
-	struct message_call send = message_of(
-		INDEX_MPI_Isendrecv_c, (void *)out, out_count, out_type, to, out_tag, comm);
-
-	return begin_isendrecv(&receive, &send, request);
-}
+/* With counts of @type; @call is handed the last parameter, a status or a request. */
+#define SENDRECV(name, type, call)                                                             \
+	OPEN(name, (const void *out, type out_count, int out_type, int to, int out_tag,        \
+			   void *in, type in_count, int in_type, int from, int in_tag,         \
+			   int comm, int *last))                                               \
+	{                                                                                      \
+		struct message_call receive =                                                  \
+			message_of(INDEX_##name, in, in_count, in_type, from, in_tag, comm);   \
+		struct message_call send = message_of(                                         \
+			INDEX_##name, (void *)out, out_count, out_type, to, out_tag, comm);    \
+                                                                                               \
+		return call(&receive, &send, last);                                            \
+	}
+SENDRECV(MPI_Sendrecv, int, wait_sendrecv)
+SENDRECV(MPI_Sendrecv_c, int64_t, wait_sendrecv)
+SENDRECV(MPI_Isendrecv, int, begin_isendrecv)
+SENDRECV(MPI_Isendrecv_c, int64_t, begin_isendrecv)
 
 /* ---- what is sent is replaced by what is received ---- */
 
