@@ -221,26 +221,44 @@ static void fail_work(struct work *w, const struct err *e)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void *write_chunks(void *arg)
+static void write_chunks(struct work *w, struct chunk *c)
 {
 	struct err e = ERR_INIT;
-	struct work *w = arg;
-	struct chunk *c = chunk_new(&w->files[0].to_write->pack);
 	size_t file = NO_FILE;
 
-	if (!c) {
-		err_set(&e, 0, "cannot save memory: no memory for a buffer");
-		fail_work(w, &e);
-		return NULL;
-	}
 	while (next_chunk(w, &file, c)) {
 		if (save_chunk(c, w, file, &e) < 0) {
 			fail_work(w, &e);
 			break;
 		}
 	}
-	chunk_free(c);
+}
+
+/* A worker without memory for a buffer leaves its part to the others. */
+static void *work_along(void *arg)
+{
+	struct work *w = arg;
+	struct chunk *c = chunk_new(&w->files[0].to_write->pack);
+
+	if (c) {
+		write_chunks(w, c);
+		chunk_free(c);
+	}
 	return NULL;
+}
+
+/* The buffer of the thread that must not do without, to be made before others take the memory. Null, with the work
+ * failed, if there is none. */
+static struct chunk *first_chunk(struct work *w)
+{
+	struct err e = ERR_INIT;
+	struct chunk *c = chunk_new(&w->files[0].to_write->pack);
+
+	if (!c) {
+		err_set(&e, 0, "cannot save memory: no memory for a buffer");
+		fail_work(w, &e);
+	}
+	return c;
 }
 
 static uint64_t count_chunks(const struct blocks_to_write *to_write)
@@ -281,7 +299,7 @@ static unsigned start_workers(struct work *w, pthread_t *threads, unsigned count
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (n < count && !thread_start(&threads[n], write_chunks, w))
+	while (n < count && !thread_start(&threads[n], work_along, w))
 		n++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return n;
@@ -290,9 +308,14 @@ static unsigned start_workers(struct work *w, pthread_t *threads, unsigned count
 static void run_pass(struct work *w, unsigned count)
 {
 	cleanup_free pthread_t *threads = xcalloc(count, sizeof(*threads));
-	unsigned started = start_workers(w, threads, count - 1);
+	struct chunk *c = first_chunk(w);
+	unsigned started;
 
-	write_chunks(w);
+	if (!c)
+		return;
+	started = start_workers(w, threads, count - 1);
+	write_chunks(w, c);
+	chunk_free(c);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 }
@@ -398,6 +421,7 @@ int blocks_write(const struct blocks_to_write *to_write, struct err *e)
 struct blocks_stream {
 	struct work w;
 	struct err e;
+	struct chunk *own; /* of the thread that adds files */
 	unsigned started;
 	pthread_t threads[MAX_PACKERS];
 };
@@ -422,7 +446,9 @@ static void start_stream(struct blocks_stream *s, const struct blocks_to_write *
 
 	if (wanted > MAX_PACKERS)
 		wanted = MAX_PACKERS;
-	s->started = start_workers(&s->w, s->threads, wanted - 1);
+	s->own = first_chunk(&s->w);
+	if (s->own)
+		s->started = start_workers(&s->w, s->threads, wanted - 1);
 }
 
 void blocks_stream_add(struct blocks_stream *s, const struct blocks_to_write *file)
@@ -447,10 +473,12 @@ int blocks_stream_end(struct blocks_stream *s, bool give_up, struct err *e)
 	s->w.failed |= give_up;
 	pthread_cond_broadcast(&s->w.more);
 	pthread_mutex_unlock(&s->w.lock);
-	if (s->w.count && !give_up)
-		write_chunks(&s->w);
+	if (s->own && !give_up)
+		write_chunks(&s->w, s->own);
 	for (unsigned i = 0; i < s->started; i++)
 		pthread_join(s->threads[i], NULL);
+	if (s->own)
+		chunk_free(s->own);
 	failed = s->w.failed ? -1 : 0;
 	if (failed && !give_up && e)
 		*e = s->e;

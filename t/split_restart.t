@@ -21,6 +21,15 @@ cycle "$split/closed_library"
 LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/huge_code"
 LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/huge_code" off
 
+# A driver's own threads are not stopped: what they map and attach meanwhile is no part of an image.
+echo "background 1" >"$scratch/machine"
+export SIM_MACHINE_FILE=$scratch/machine
+cycle "$split/closed"
+cycle "$split/objects"
+cycle "$split/family"
+RUN_FLAGS="--gpu=on --incremental" RESTART_FLAGS=--incremental cycle "$split/held"
+unset SIM_MACHINE_FILE
+
 # What the driver maps at addresses that it chooses is left out, of children, too.
 arena outside
 launch "$split/family" && ok "a checkpoint of a family" checkpoint || explain

@@ -411,7 +411,7 @@ int fd_objects_write(struct fd_dump *d, struct err *e)
 	return 0;
 }
 
-static void free_object(struct fd_object *o)
+void fd_object_free(struct fd_object *o)
 {
 	free(o->text);
 	free(o->link);
@@ -423,7 +423,7 @@ static void free_object(struct fd_object *o)
 void fd_objects_free(struct fd_dump *d)
 {
 	for (uint32_t n = 1; n <= object_count(d); n++)
-		free_object(fd_object_at(d, n));
+		fd_object_free(fd_object_at(d, n));
 	buf_free(&d->objects);
 	free(d->named);
 	free(d->by_inode);

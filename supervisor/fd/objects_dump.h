@@ -56,6 +56,9 @@ struct fd_object *fd_object_at(const struct fd_dump *d, uint32_t number);
 uint32_t fd_object_of(
 	struct fd_dump *d, const struct fd_source *s, enum image_object_kind kind);
 
+/* What an object that has not been added holds. */
+void fd_object_free(struct fd_object *o);
+
 /* Add @o, whose strings it takes over, and return its number. */
 uint32_t fd_object_add(struct fd_dump *d, const struct fd_object *o);
 

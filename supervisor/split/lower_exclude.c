@@ -2,7 +2,9 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bringup/space.h"
@@ -30,20 +32,48 @@ static struct buf *buf_of(struct process *p, enum space_part part)
 	}
 }
 
+/* The list at @list as it is now, its head and the ranges in use. The caller frees it. NULL: it cannot be read. */
+static struct space_list *copy_list(const struct process *p, uint64_t list)
+{
+	const size_t head = offsetof(struct space_list, ranges);
+	struct space_list *copy = xcalloc(1, sizeof(*copy));
+
+	if (!lower_peek(p->pid, list, copy, head) && copy->count <= SPACE_RANGES &&
+		!lower_peek(p->pid, list + head, copy->ranges,
+			copy->count * sizeof(copy->ranges[0])))
+		return copy;
+	free(copy);
+	return NULL;
+}
+
+/* Two copies of one list, with nobody at work on it. */
+static bool are_same(const struct space_list *a, const struct space_list *b)
+{
+	return !a->lock && !b->lock && a->count == b->count &&
+	       !memcmp(a->ranges, b->ranges, a->count * sizeof(a->ranges[0]));
+}
+
+/* The lower half's own threads are not stopped, and may change the list meanwhile: it is read until two copies are the
+ * same, and so often at most. */
+#define LIST_READS 1000
+
 static bool read_list(const struct process *p, uint64_t list, struct buf *to)
 {
-	cleanup_free struct space_range *ranges = NULL;
-	uint32_t count;
+	cleanup_free struct space_list *before = copy_list(p, list);
 
-	if (lower_peek(
-		    p->pid, list + offsetof(struct space_list, count), &count, sizeof(count)) ||
-		count > SPACE_RANGES)
+	for (unsigned i = 0; before && i < LIST_READS; i++) {
+		struct space_list *now = copy_list(p, list);
+		bool same = now && are_same(before, now);
+
+		free(before);
+		before = now;
+		if (same)
+			break;
+		sched_yield();
+	}
+	if (!before)
 		return false;
-	ranges = xcalloc(count + 1, sizeof(*ranges));
-	if (count && lower_peek(p->pid, list + offsetof(struct space_list, ranges), ranges,
-			     count * sizeof(*ranges)))
-		return false;
-	buf_add(to, ranges, count * sizeof(*ranges));
+	buf_add(to, before->ranges, before->count * sizeof(before->ranges[0]));
 	return true;
 }
 
@@ -86,16 +116,38 @@ static bool is_lowers(const struct process *p, const struct vma *v)
 	return at >= v->end;
 }
 
+/* Whether there is the same mapping still. */
+static bool is_still_mapped(const struct process *p, const struct vma *v)
+{
+	struct vma_list now;
+	bool found = false;
+
+	if (procfs_maps(p->task, &now, NULL))
+		return true;
+	for (size_t i = 0; i < now.count && !found; i++)
+		found = now.v[i].start == v->start && now.v[i].end == v->end;
+	vma_list_free(&now);
+	return found;
+}
+
+/* What is known of @v when nothing changes any more: so often at most it is asked. */
+#define WINDOW_LOOKS 100
+
 /* The lower half's own threads are not stopped: what they have mapped since is in the lists by
- * now. */
+ * now. And what has changed since the program was stopped is theirs. */
 static int has_window_memory(struct process *p, const struct vma *v, struct err *e)
 {
 	if (is_lowers(p, v))
 		return 1;
-	if (lower_read_parts(p, e))
-		return -1;
-	if (!p->has_window || is_lowers(p, v))
-		return p->has_window;
+	for (unsigned i = 0; i < WINDOW_LOOKS; i++) {
+		if (lower_read_parts(p, e))
+			return -1;
+		if (!p->has_window)
+			return 0;
+		if (is_lowers(p, v) || !is_still_mapped(p, v))
+			return 1;
+		sched_yield();
+	}
 	return err_set(e, 0,
 		"process %d (%s) has memory of its own at %#lx-%#lx, in the range "
 		"%#lx-%#lx which trecr reserves for the GPU driver: have the program map it "

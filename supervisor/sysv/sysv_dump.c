@@ -5,6 +5,8 @@
  */
 #include "supervisor/sysv/sysv.h"
 
+#include <errno.h>
+
 #include "lib/notices.h"
 #include "lib/util.h"
 #include "supervisor/fd/objects_dump.h"
@@ -49,9 +51,9 @@ static enum sysv_owner owner_of(
 
 	if (fd_object_numbered(s->d, k->kind, o->id))
 		return SYSV_OTHERS; /* known already */
-	if (k->is_left_out && k->is_left_out(s->d, o->id))
-		return SYSV_OTHERS;
 	owner = s->own_namespace ? SYSV_TREE : sysv_owner_of(s->tree, k, o);
+	if (owner != SYSV_OTHERS && k->is_left_out && k->is_left_out(s->d, s->tree, o))
+		return SYSV_OTHERS;
 	if (owner == SYSV_OTHERS && k->has_undo)
 		buf_push(&s->others, struct sysv_other_set, &set);
 	return owner;
@@ -106,20 +108,49 @@ static int look_for_undo(
 	return r < 0 ? -1 : 0;
 }
 
+static bool is_gone(struct search *s, const struct sysv_kind *k, int id)
+{
+	struct sysv_status now;
+	int r = k->ask(&s->look, IPC_STAT, id, &now, NULL);
+
+	if (!r)
+		sysv_status_free(&now);
+	return r == EINVAL || r == EIDRM;
+}
+
+/* Who is not stopped may have removed it since it was listed: then there is nothing to be saved. */
+static int add_object(
+	struct search *s, const struct sysv_kind *k, const struct sysv_status *o, struct err *e)
+{
+	struct sysv_asker *a = asker_for_copies(s, e);
+	struct err why = ERR_INIT;
+	struct fd_object object;
+
+	if (!a)
+		return -1;
+	object = sysv_new_object(s->d, k, o);
+	if (!k->copy(a, &object, o, &why)) {
+		fd_object_add(s->d, &object);
+		return 0;
+	}
+	fd_object_free(&object);
+	if (is_gone(s, k, o->id))
+		return 0;
+	if (e)
+		*e = why;
+	return -1;
+}
+
 static int dump_object(
 	struct search *s, const struct sysv_kind *k, struct sysv_status *o, struct err *e)
 {
 	enum sysv_owner owner = owner_of(s, k, o);
-	struct sysv_asker *a;
 
 	if (owner == SYSV_PERHAPS_TREE && k->has_undo && look_for_undo(s, o, &owner, e))
 		return -1;
 	if (owner == SYSV_PERHAPS_TREE || owner == SYSV_UNUSED)
 		note_unclear(owner == SYSV_UNUSED ? &s->unused : &s->ended, k, o);
-	if (owner != SYSV_TREE)
-		return 0;
-	a = asker_for_copies(s, e);
-	return a ? k->copy(a, fd_object_at(s->d, sysv_add_object(s->d, k, o)), o, e) : -1;
+	return owner == SYSV_TREE ? add_object(s, k, o, e) : 0;
 }
 
 static int dump_kind(struct search *s, const struct sysv_kind *k, struct err *e)

@@ -19,7 +19,7 @@ const struct sysv_kind *sysv_kind_of(uint32_t kind)
 	return NULL;
 }
 
-uint32_t sysv_add_object(
+struct fd_object sysv_new_object(
 	struct fd_dump *d, const struct sysv_kind *k, const struct sysv_status *s)
 {
 	struct fd_object o = {
@@ -40,7 +40,7 @@ uint32_t sysv_add_object(
 	};
 
 	o.o.name = image_writer_string(d->job, o.text);
-	return fd_object_add(d, &o);
+	return o;
 }
 
 int sysv_set_perm(const struct image_object *o, struct ipc_perm *perm, bool as_was,

@@ -46,8 +46,9 @@ struct sysv_kind {
 	/* Optional: whether system call @nr names one by its first argument, and may wait. */
 	bool (*waits_at)(long nr);
 
-	/* Optional: whether object @id is the lower half's, and not saved. */
-	bool (*is_left_out)(const struct fd_dump *d, int id);
+	/* Optional: whether @s, which no memory of the program's shows, is a lower half's, and not saved. */
+	bool (*is_left_out)(
+		const struct fd_dump *d, const struct tree *tree, const struct sysv_status *s);
 
 	/* Take its contents into @o->bytes. */
 	int (*copy)(struct sysv_asker *a, struct fd_object *o, const struct sysv_status *s,
@@ -99,8 +100,9 @@ const struct sysv_kind *sysv_kind_of(uint32_t kind);
 /* How a new one is made: its id is chosen, and its owner and mode are set last. */
 #define SYSV_NEW (IPC_CREAT | IPC_EXCL | 0600)
 
-/* The object with status @s, added to the dump without its contents: its number. */
-uint32_t sysv_add_object(
+/* The object with status @s, without its contents and not added to the dump yet: the caller's, for fd_object_add() or
+ * fd_object_free(). */
+struct fd_object sysv_new_object(
 	struct fd_dump *d, const struct sysv_kind *k, const struct sysv_status *s);
 
 /* IPC_SET of object @id, with what @d points to, of the kind's own type. */

@@ -99,7 +99,10 @@ static int is_segment_unfinished(const struct fd_object *o, struct err *e)
 {
 	if (o->attached != o->seen)
 		return err_set(e, 0,
-			"%s: a process that is not being saved has also attached it", o->text);
+			"%s: a process that is not being saved has also attached it (it is "
+			"attached %lu times, %lu "
+			"of them by the program)",
+			o->text, o->attached, o->seen);
 	return !o->stored && !o->bytes.len;
 }
 
@@ -114,7 +117,7 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	uint32_t number = fd_object_numbered(d, IMAGE_OBJECT_SHM, v->inode);
 	struct sysv_status s = {0};
 	struct sysv_asker a;
-	struct fd_object *o;
+	struct fd_object added, *o;
 	int r;
 
 	if (!number) {
@@ -130,7 +133,8 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 				"process %d (%s): cannot query System V shared memory "
 				"%" PRIu64,
 				p->pid, p->comm, v->inode);
-		number = sysv_add_object(d, &sysv_shm, &s);
+		added = sysv_new_object(d, &sysv_shm, &s);
+		number = fd_object_add(d, &added);
 		sysv_status_free(&s);
 	}
 	o = fd_object_at(d, number);
@@ -146,10 +150,28 @@ void sysv_leave_out(struct fd_dump *d, const struct vma *v)
 	buf_push(&d->lowers, uint64_t, &v->inode);
 }
 
-static bool is_lowers(const struct fd_dump *d, int id)
+static bool maps_segment(const struct process *p, uint64_t id)
+{
+	struct vma_list now;
+	bool found = false;
+
+	if (procfs_maps(p->task, &now, NULL))
+		return false;
+	for (size_t i = 0; i < now.count && !found; i++)
+		found = sysv_is_segment(&now.v[i]) && now.v[i].inode == id;
+	vma_list_free(&now);
+	return found;
+}
+
+/* Threads of lower halves are not stopped: what a process has attached since its memory was looked at is theirs. */
+static bool is_lowers(
+	const struct fd_dump *d, const struct tree *tree, const struct sysv_status *s)
 {
 	for (size_t i = 0; i < buf_count(&d->lowers, uint64_t); i++)
-		if (*buf_at(&d->lowers, uint64_t, i) == (uint64_t)id)
+		if (*buf_at(&d->lowers, uint64_t, i) == (uint64_t)s->id)
+			return true;
+	for (size_t i = 0; s->attached && i < tree->living; i++)
+		if (maps_segment(tree->processes[i], s->id))
 			return true;
 	return false;
 }

@@ -27,6 +27,9 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device);
  * with it. */
 extern int device_times_asked;
 
+/* background.c: with "background 1" in SIM_MACHINE_FILE, a thread of the driver's works from now on. */
+void sim_work_in_background(void);
+
 /* module.c: print what kernels have said. */
 void module_print(void);
 

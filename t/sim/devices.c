@@ -201,8 +201,10 @@ int cuInit(unsigned flags)
 		return SIM_NOT_INITIALIZED; /* a child of fork, as with the driver */
 	if (!initialised_by && (reserve() || attach_segments()))
 		return SIM_OUT_OF_MEMORY;
-	if (!initialised_by)
+	if (!initialised_by) {
 		read_visible(getenv("CUDA_VISIBLE_DEVICES"));
+		sim_work_in_background();
+	}
 	initialised_by = getpid();
 	sim_shut_down_at_exit();
 	return 0;
