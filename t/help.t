@@ -2,6 +2,9 @@
 # The help of each tool and its page in man/ name the same options.
 . "$(dirname "$0")/lib.sh"
 
+# Containers have a man that shows nothing but a notice.
+MANWIDTH=1000 man -l "$top/man/trecr.7" 2>/dev/null | grep -q trecr-restart && man_works=yes || man_works=
+
 options() { # from standard input: every -x and --name
 	grep -oE '(^|[^[:alnum:]_-])--?[[:alnum:]][[:alnum:]-]*' | grep -oE -- '--?[[:alnum:]][[:alnum:]-]*$' | sort -u
 }
@@ -18,6 +21,10 @@ for t in trecr-run trecr-ckpt trecr-restart trecr-inspect; do
 	# As it is read: formatted, without hyphenation.
 	shown=$(MANWIDTH=1000 MANROFFOPT= man --nh --nj -l "$page" 2>man.err | sed 's/.\x08//g; s/\x1b\[[0-9;]*m//g; s/‐/-/g; s/−/-/g')
 	is "$(cat man.err)" "" "man has nothing to complain about"
+	if [ -z "$man_works" ]; then
+		skip "every option of $t -h is in the page" "man shows no page"
+		continue
+	fi
 	in_help=$(sed -nE 's/^ *(-.*)/\1/p' <<<"$help" | sed -E 's/   .*//' | options)
 	in_page=$(sed -n '/^OPTIONS/,/^[A-Z]/p' <<<"$shown" | sed -nE 's/^ {1,8}(-.*)/\1/p' | sed -E 's/   .*//' | options)
 	is "$(comm -23 <(echo "$in_help") <(echo "$in_page") | xargs)" "" "every option of $t -h is in the page"

@@ -6,7 +6,7 @@ on_disk "$@"
 
 have python3 && python3 -c 'import sqlite3' 2>/dev/null || skip_all "no python3 with sqlite3"
 # With terminals of its own, of which none has been opened.
-apart -m
+apart -mi # other tests' System V objects would be told of, too
 [ -z "${TRECR_APART:-}" ] || mount -t devpts -o ptmxmode=0666 none /dev/pts
 
 cat >transaction.py <<'END'
