@@ -3,22 +3,18 @@
  */
 #include "shared/batch.h"
 
+#include <stddef.h>
+
 #include "ckpt/image.h"
 #include "loader/check_blocks.h"
+#include "loader/copier.h"
+#include "loader/system_call.h"
 
 #define SYS_pread64 17
 #define SYS_exit    60
 
-#define PIECE (128ul << 10)
-
-long batch_syscall(const unsigned long *nr_and_args);
 long batch_clone(void *args, unsigned long size);
 __attribute__((noreturn)) void batch_run(struct batch *b);
-
-static int is_error(long result)
-{
-	return result < 0 && result > -4096;
-}
 
 /* pread64 returns less at will, and is started again by hand after a signal's interruption. */
 static long read_whole(
@@ -53,42 +49,61 @@ static unsigned long check_blocks_with(unsigned long unit, const unsigned char *
 	}
 }
 
-/* What counts is what the memory holds in the end. In pieces that are still in the processor's
- * cache when they are compared. */
-static long read_blocks(struct batch_call *c)
+/* Fill @size bytes at @at with what the file of @c has at @offset. */
+static long fill_piece(const struct batch *b, const struct batch_call *c, unsigned long at,
+	unsigned long size, unsigned long offset)
 {
-	unsigned long at = c->args[1], hashes = c->args[4], size, good;
-	unsigned long left = c->args[2], offset = c->args[3];
+	int copies = c->check == BATCH_COPY_BLOCKS || c->check == BATCH_COPY_WHOLE;
+	long result;
+
+	if (!copies || !copier_is_open(b->copier))
+		return read_whole(c->args[0], at, size, offset);
+	result = read_whole(c->args[0], b->buffer, size, offset);
+	return is_error(result) ? result : copier_put(b->copier, at, b->buffer, size);
+}
+
+/* What counts is what the memory holds in the end. In pieces that are still in the processor's
+ * cache when they are compared. @hashes: NULL: nothing to compare with. */
+static long fill_memory(
+	const struct batch *b, struct batch_call *c, const unsigned char *hashes)
+{
+	unsigned long at = c->args[1], left = c->args[2], offset = c->args[3], size, good;
 	long result;
 
 	for (; left; left -= size) {
-		size = left < PIECE ? left : PIECE;
-		result = c->check == BATCH_THERE ? 0 : read_whole(c->args[0], at, size, offset);
+		size = left < BATCH_PIECE ? left : BATCH_PIECE;
+		result = c->check == BATCH_THERE ? 0 : fill_piece(b, c, at, size, offset);
 		if (is_error(result))
 			return result;
-		good = check_blocks_with(c->args[5], (const unsigned char *)at,
-			size / IMAGE_BLOCK, (const unsigned char *)hashes);
+		good = hashes ? check_blocks_with(c->args[5], (const unsigned char *)at,
+					size / IMAGE_BLOCK, hashes)
+			      : size / IMAGE_BLOCK;
 		if (good != size / IMAGE_BLOCK) {
 			c->expect = at + good * IMAGE_BLOCK;
 			return -BATCH_DAMAGED;
 		}
 		at += size;
 		offset += size;
-		hashes += size / IMAGE_BLOCK * IMAGE_HASH_SIZE;
+		hashes += hashes ? size / IMAGE_BLOCK * IMAGE_HASH_SIZE : 0;
 	}
 	return c->args[2];
 }
 
-static int run_call(struct batch_call *c)
+static int run_call(const struct batch *b, struct batch_call *c)
 {
 	switch (c->check) {
 	case BATCH_WHOLE:
-		c->result = read_whole(c->args[0], c->args[1], c->args[2], c->args[3]);
+	case BATCH_COPY_WHOLE:
+		c->result = fill_memory(b, c, NULL);
 		return !is_error(c->result);
 	case BATCH_BLOCKS:
+	case BATCH_COPY_BLOCKS:
 	case BATCH_THERE:
-		c->result = read_blocks(c);
+		c->result = fill_memory(b, c, (const unsigned char *)c->args[4]);
 		return !is_error(c->result);
+	case BATCH_COPIER:
+		copier_open(b->copier, (const unsigned long *)c->args[0], c->args[1]);
+		return 1;
 	case BATCH_THREAD:
 		c->result = batch_clone((void *)c->args[0], c->args[1]);
 		return !is_error(c->result);
@@ -108,8 +123,9 @@ void batch_run(struct batch *b)
 {
 	unsigned long i;
 
-	for (i = 0; i < b->count && run_call(&b->calls[i]); i++)
+	for (i = 0; i < b->count && run_call(b, &b->calls[i]); i++)
 		b->done = i + 1;
+	copier_leave(b->copier);
 	if (b->end == BATCH_EXIT) {
 		unsigned long exit_call[7] = {SYS_exit, b->done != b->count};
 

@@ -43,6 +43,12 @@ enum batch_check {
 	BATCH_BLOCKS,
 	/* Nothing is read: blocks that should be at args[1] already are compared. */
 	BATCH_THERE,
+	/* BATCH_WHOLE and BATCH_BLOCKS of memory that the batch's copier is for. */
+	BATCH_COPY_WHOLE,
+	BATCH_COPY_BLOCKS,
+	/* Make the batch's copier, for args[1] mappings: their addresses and ends are at args[0]. Where
+	 * that cannot be done, memory is read into its place: no error. */
+	BATCH_COPIER,
 	BATCH_THREAD, /* clone3: the new thread runs the batch named on top of its stack */
 };
 
@@ -68,10 +74,23 @@ enum batch_end {
 	BATCH_EXIT,     /* exit(2) of the thread, status 0 or 1 */
 };
 
+/* What fills missing pages (loader/copier.h). One for all batches that do so at the same time. */
+struct batch_copier {
+	long fd;               /* -1: not made */
+	unsigned long batches; /* that have not come to their end yet */
+	unsigned long buffers,
+		buffers_size; /* where the memory of all their buffers is to be */
+};
+
+/* Bytes that are read, and compared, at a time; the size of a buffer. */
+#define BATCH_PIECE (128ul << 10)
+
 struct batch {
 	unsigned long count;
-	unsigned long end;  /* enum batch_end */
-	unsigned long done; /* out: calls that went well; == count when all did */
+	unsigned long end;           /* enum batch_end */
+	struct batch_copier *copier; /* or NULL */
+	unsigned long buffer;        /* its buffer of those */
+	unsigned long done;          /* out: calls that went well; == count when all did */
 	struct batch_call calls[];
 };
 

@@ -28,8 +28,7 @@ static uint64_t extent_end(const struct image_extent *x)
 	return x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
 }
 
-/* The bytes that the image has of @g; extents from *at on are of it or come after. */
-static uint64_t stored_in(
+uint64_t stored_in_region(
 	const struct image_region *g, const struct image_extent *x, size_t count, size_t *at)
 {
 	uint64_t bytes = 0;
@@ -57,7 +56,7 @@ void lazy_list(const struct image *img, struct buf *ranges)
 	for (size_t i = 0; i < regions; i++) {
 		struct address_range range = {g[i].start, g[i].end};
 
-		if (may_wait(&g[i]) && stored_in(&g[i], x, extents, &at) >= least)
+		if (may_wait(&g[i]) && stored_in_region(&g[i], x, extents, &at) >= least)
 			buf_push(ranges, struct address_range, &range);
 	}
 }

@@ -14,6 +14,7 @@
 
 #include "ckpt/hash_variant.h"
 #include "lib/threads.h"
+#include "supervisor/memory/fill_copier.h"
 #include "supervisor/memory/lazy_ranges.h"
 #include "supervisor/memory/sysv_attach.h"
 #include "supervisor/memory/trial_borrow.h"
@@ -271,15 +272,23 @@ static struct batch_call *add_blocks(struct restore_plan *p, struct batch_builde
 		x->file_offset + skip, hashes, fastest_unit());
 }
 
-void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
-	const struct image_extent *x, uint64_t skip, uint64_t size)
+/* Zeros, or with their hashes. */
+static void add_contents(struct restore_plan *p, struct batch_builder *b,
+	const struct image_extent *x, uint64_t skip, uint64_t size, bool copies)
 {
 	if (x->kind == IMAGE_EXTENT_ZERO)
 		BATCH_ADD(b, "read memory from the image", SYS_pread64, p->fds->zero,
 			x->address + skip, size, 0)
-			->check = BATCH_WHOLE;
+			->check = copies ? BATCH_COPY_WHOLE : BATCH_WHOLE;
 	else
-		add_blocks(p, b, x, skip, size)->check = BATCH_BLOCKS;
+		add_blocks(p, b, x, skip, size)->check =
+			copies ? BATCH_COPY_BLOCKS : BATCH_BLOCKS;
+}
+
+void restore_plan_fill(struct restore_plan *p, struct batch_builder *b,
+	const struct image_extent *x, uint64_t skip, uint64_t size)
+{
+	add_contents(p, b, x, skip, size, false);
 }
 
 bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_extent *x)
@@ -302,6 +311,7 @@ bool restore_plan_is_on_device(const struct restore_plan *p, const struct image_
 enum fill_part {
 	FILL_LATER, /* not by the loader */
 	FILL_READ,
+	FILL_COPY,  /* by its copier */
 	FILL_THERE, /* inherited: to be compared */
 };
 
@@ -311,16 +321,19 @@ static enum fill_part part_at(const struct restore_plan *p, const struct image_e
 	uint64_t skip, uint64_t *size)
 {
 	uint64_t at = x->address + skip, to = x->address + (uint64_t)x->blocks * IMAGE_BLOCK;
-	bool lazy, inherited;
+	bool lazy, inherited, copied;
 
 	to = address_ranges_part(&p->lazy_ranges, at, to, &lazy);
 	to = address_ranges_part(&p->inherited.same, at, to, &inherited);
+	to = address_ranges_part(&p->copied, at, to, &copied);
 	*size = to - at;
 	if (lazy || restore_plan_is_on_device(p, x))
 		return FILL_LATER;
 	if (inherited)
 		return FILL_THERE;
-	return x->kind == IMAGE_EXTENT_PACKED ? FILL_LATER : FILL_READ;
+	if (x->kind == IMAGE_EXTENT_PACKED)
+		return FILL_LATER;
+	return copied ? FILL_COPY : FILL_READ;
 }
 
 static void add_part(struct restore_plan *p, struct batch_builder *b,
@@ -329,7 +342,7 @@ static void add_part(struct restore_plan *p, struct batch_builder *b,
 	if (part == FILL_THERE)
 		add_blocks(p, b, x, skip, size)->check = BATCH_THERE;
 	else
-		restore_plan_fill(p, b, x, skip, size);
+		add_contents(p, b, x, skip, size, part == FILL_COPY);
 }
 
 static uint64_t eager_size(const struct restore_plan *p, const struct image_extent *x)
@@ -408,6 +421,7 @@ static void add_fill_threads(struct restore_plan *p)
 	struct batch_builder own = p->fill[0];
 
 	p->fill[0] = (struct batch_builder){0};
+	fill_copier_add(p);
 	for (unsigned i = 1; i <= p->fill_threads; i++)
 		add_fill_thread(p, i);
 	buf_add(&p->fill[0].calls, own.calls.data, own.calls.len);
@@ -533,6 +547,7 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	mempolicy_plan_memory(p);
 	if (p->lazy)
 		lazy_list(p->img, &p->lazy_ranges);
+	fill_copier_choose(p);
 	if (!p->trial)
 		share_fill(p);
 	else if (p->filled)

@@ -26,6 +26,7 @@ void restore_plan_free(struct restore_plan *p)
 {
 	buf_free(&p->plan.data);
 	buf_free(&p->lazy_ranges);
+	buf_free(&p->copied);
 	buf_free(&p->inherited.regions);
 	buf_free(&p->inherited.same);
 	buf_free(&p->inherited.other);

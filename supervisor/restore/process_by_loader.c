@@ -286,7 +286,8 @@ static int check_fill(struct new_process *np, uint64_t at, const struct batch_bu
 	if (result <= 0)
 		return result;
 	x = image_find(np->img, 0, f.call.expect);
-	if (f.call.check == BATCH_BLOCKS && f.call.result == -BATCH_DAMAGED && x)
+	if ((f.call.check == BATCH_BLOCKS || f.call.check == BATCH_COPY_BLOCKS) &&
+		f.call.result == -BATCH_DAMAGED && x)
 		return image_damaged(np->img, x, f.call.expect, np->e);
 	if (f.call.check == BATCH_THERE && f.call.result == -BATCH_DAMAGED)
 		return err_set(np->e, 0,

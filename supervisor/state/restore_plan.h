@@ -50,6 +50,8 @@ struct restore_plan {
 	bool lazy;   /* some of its memory is filled when it is needed (memory/lazy.h): */
 	struct buf lazy_ranges; /* struct address_range, by address */
 	struct inherited inherited;
+	struct buf
+		copied; /* struct address_range, regions: filled by a copier (memory/fill_copier.h) */
 	unsigned wanted_threads; /* to read memory, 0: as many as is sensible */
 	bool other_vdso;         /* the image's vdso is not this kernel's */
 	uint64_t vdso_new;       /* where this kernel's pieces go then, */

@@ -47,7 +47,12 @@ uint64_t plan_string(struct plan *p, const char *s)
 
 uint64_t plan_batch(struct plan *p, const struct batch_builder *b, enum batch_end end)
 {
-	struct batch head = {.count = buf_count(&b->calls, struct batch_call), .end = end};
+	struct batch head = {
+		.count = buf_count(&b->calls, struct batch_call),
+		.end = end,
+		.copier = (struct batch_copier *)b->copier,
+		.buffer = b->buffer,
+	};
 	uint64_t at = plan_data(p, &head, sizeof(head));
 
 	buf_add(&p->data, b->calls.data, b->calls.len);

@@ -14,6 +14,8 @@
 struct batch_builder {
 	struct buf calls; /* struct batch_call */
 	struct buf what;  /* const char *: what each call does, for messages */
+	uint64_t copier;  /* address of its struct batch_copier; 0: none; */
+	uint64_t buffer;  /* and of its buffer */
 };
 
 /* Append a call. @what: "map memory", after "cannot"; a string that lasts. */

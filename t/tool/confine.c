@@ -12,6 +12,7 @@
  *	--no-registered-ring	to ask for an io_uring by the number that a thread knows it by
  *				(EINVAL), as before Linux 6.3
  *	--no-noreplace		renameat2(2) with RENAME_NOREPLACE (EINVAL), as on some network file systems
+ *	--no-userfaultfd	userfaultfd(2) (EPERM), as in most containers
  *	--no-rseq-query		to ask for a thread's rseq area (EIO), as before Linux 5.13
  */
 #include <errno.h>
@@ -58,6 +59,8 @@ static struct sock_filter noreplace[] = {LOAD(nr), IS_ELSE(SYS_renameat2, 3), LO
 	HAS_ELSE(RENAME_NOREPLACE, 1), FAIL(EINVAL), ALLOW};
 static struct sock_filter links[] = {LOAD(nr), IS_ELSE(SYS_linkat, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter openat2[] = {LOAD(nr), IS_ELSE(SYS_openat2, 1), FAIL(ENOSYS), ALLOW};
+static struct sock_filter userfaultfd[] = {
+	LOAD(nr), IS_ELSE(SYS_userfaultfd, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter rseq_query[] = {LOAD(nr), IS_ELSE(SYS_ptrace, 3), LOAD(args[0]),
 	IS_ELSE(GET_RSEQ_CONFIGURATION, 1), FAIL(EIO), ALLOW};
 
@@ -75,6 +78,7 @@ static const struct {
 	{"--no-noreplace", {COUNT(noreplace), noreplace}},
 	{"--no-links", {COUNT(links), links}},
 	{"--no-openat2", {COUNT(openat2), openat2}},
+	{"--no-userfaultfd", {COUNT(userfaultfd), userfaultfd}},
 	{"--no-rseq-query", {COUNT(rseq_query), rseq_query}},
 };
 

@@ -1,0 +1,114 @@
+/*
+ * fill_copier.c - ordinary memory in small pages. Where pages would be huge, reading into them is faster, and the
+ * program has them again.
+ */
+#include "supervisor/memory/fill_copier.h"
+
+#include <glob.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "supervisor/memory/lazy_ranges.h"
+
+/* In less, faults take less time than the system calls that make a copier. */
+#define LEAST (1ul << 20)
+
+/* In the loader's window, behind the longest plan. */
+#define BUFFERS_AT (LOADER_RANGE + LOADER_RANGE_SIZE / 4)
+
+static bool is_always(const char *path)
+{
+	cleanup_free char *text = NULL;
+	size_t size;
+
+	return !read_file(path, &text, &size, NULL) && strstr(text, "[always]");
+}
+
+/* Whether memory without advice is in pages of more than 4 KiB where it can be: of some size
+ * (Documentation/admin-guide/mm/transhuge.rst). Asked once, as the answer is the machine's. */
+static bool pages_are_huge(void)
+{
+	static enum { UNKNOWN, SMALL, HUGE_PAGES } known;
+	glob_t g = {0};
+	bool huge;
+
+	if (known)
+		return known == HUGE_PAGES;
+	huge = is_always("/sys/kernel/mm/transparent_hugepage/enabled");
+	if (!huge &&
+		!glob("/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled", 0, NULL, &g))
+		for (size_t i = 0; i < g.gl_pathc; i++)
+			huge |= is_always(g.gl_pathv[i]);
+	globfree(&g);
+	known = huge ? HUGE_PAGES : SMALL;
+	return huge;
+}
+
+static bool is_inherited(const struct restore_plan *p, const struct image_region *g)
+{
+	bool inherited;
+
+	(void)address_ranges_part(&p->inherited.regions, g->start, g->end, &inherited);
+	return inherited;
+}
+
+/* One mapping of its own, in pages of 4 KiB. */
+static bool is_ordinary(const struct restore_plan *p, const struct image_region *g)
+{
+	const uint32_t flags = IMAGE_REGION_STACK | IMAGE_REGION_GROWSDOWN |
+			       IMAGE_REGION_HUGETLB | IMAGE_REGION_DROPPABLE;
+
+	return g->kind == IMAGE_REGION_ANON && !(g->flags & flags) &&
+	       !(g->advice & (IMAGE_ADVICE_HUGEPAGE | IMAGE_ADVICE_GUARD)) &&
+	       (g->advice & IMAGE_ADVICE_NOHUGEPAGE || !pages_are_huge()) &&
+	       !is_inherited(p, g);
+}
+
+/* Not where somebody else fills memory of the same regions meanwhile, as the supervisor does with compressed blocks
+ * and lazy memory; nor where policies for NUMA nodes make several mappings of one. */
+static bool can_have_copier(const struct restore_plan *p)
+{
+	return !p->trial && !p->lazy && !(p->img->super.incompat & IMAGE_INCOMPAT_PACKS) &&
+	       !p->img->notes[IMAGE_NOTE_MEMPOLICIES].data;
+}
+
+/* Regions side by side stay apart in the list, as a copy must not go beyond a mapping. */
+void fill_copier_choose(struct restore_plan *p)
+{
+	size_t count, extents, at = 0;
+	const struct image_region *g;
+	const struct image_extent *x = image_extents(p->img, 0, &extents);
+
+	if (!can_have_copier(p))
+		return;
+	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct address_range range = {g[i].start, g[i].end};
+
+		if (stored_in_region(&g[i], x, extents, &at) >= LEAST && is_ordinary(p, &g[i]))
+			buf_push(&p->copied, struct address_range, &range);
+	}
+}
+
+void fill_copier_add(struct restore_plan *p)
+{
+	size_t count = buf_count(&p->copied, struct address_range);
+	struct batch_copier copier = {
+		.fd = -1,
+		.batches = p->fill_threads + 1,
+		.buffers = BUFFERS_AT,
+		.buffers_size = (p->fill_threads + 1) * BATCH_PIECE,
+	};
+	uint64_t at, ranges;
+
+	if (!count)
+		return;
+	at = plan_data(&p->plan, &copier, sizeof(copier));
+	ranges = plan_data(&p->plan, p->copied.data, p->copied.len);
+	for (unsigned i = 0; i <= p->fill_threads; i++) {
+		p->fill[i].copier = at;
+		p->fill[i].buffer = BUFFERS_AT + i * BATCH_PIECE;
+	}
+	BATCH_ADD(&p->fill[0], "prepare the copying of memory", SYS_userfaultfd, ranges, count)
+		->check = BATCH_COPIER;
+}

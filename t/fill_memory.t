@@ -1,0 +1,52 @@
+#!/bin/bash
+# Large regions of ordinary memory are filled without a page fault for each page, where userfaultfd(2) is allowed, and
+# have the same contents, compared with their hashes, and the same mappings where it is not.
+. "$(dirname "$0")/lib.sh"
+
+cycle filled_regions
+
+# The program has 5300 pages in them; with several threads, and with one, it is brought back by COMMAND.
+restarted() { # OPTION COMMAND...
+	local option=$1
+	shift
+	: >restart.err
+	"$@" trecr-restart -D --pidfile pidfile "$option" ck </dev/null >restart.out 2>restart.err &&
+		sup=$(cat restart.out) && finish && grep -qx ok out || return
+	faults=$(sed -n 's/^faults //p' out)
+	printf 'ready\n' >out
+	sweep 60
+}
+
+pages_are_huge() {
+	grep -qs '\[always\]' /sys/kernel/mm/transparent_hugepage/enabled \
+		/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled
+}
+
+has_userfaultfd() { # UFFD_USER_MODE_ONLY
+	python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(323, 1) < 0)'
+}
+
+arena faults
+launch "$victim/filled_regions" tell && freeze_away || explain
+for option in -j1 -j4; do
+	ok "$option: memory is filled" restarted $option env || explain
+	if pages_are_huge || ! has_userfaultfd; then
+		skip "$option: without a fault for each page" "no userfaultfd, or pages are huge without advice"
+	else
+		ok "$option: without a fault for each page ($faults)" [ "$faults" -lt 1500 ]
+	fi
+	if confine --no-userfaultfd true; then
+		ok "$option: without userfaultfd" restarted $option confine --no-userfaultfd || explain
+		ok "$option: by faults ($faults)" [ "$faults" -gt 1500 ]
+	else
+		skip "$option: without userfaultfd" "no seccomp filters"
+	fi
+done
+
+# What is copied is compared where it is then.
+file=$(find ck/ckpt-*/ -name '[0-9]*')
+edit-image "$file" flip $((9 << 20))
+not_ok "a damaged block is not for the program" restarted -j2 env
+like "$(cat restart.err)" "cannot read image .*: the block at 0x[0-9a-f]+ .* is damaged" "which the message says"
+is "$(cat out)" ready "and nothing of it runs"
+done_testing
