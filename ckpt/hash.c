@@ -52,7 +52,7 @@ size_t hash_variants(const struct hash_variant *out[3])
 /* With the first hash, not at each start of a program: in a virtual machine each CPUID takes
  * several microseconds. So __builtin_cpu_supports() must not be used either, as it brings in a
  * constructor of libgcc's that asks for everything. */
-static const struct hash_variant *choose_variant(void)
+const struct hash_variant *hash_fastest(void)
 {
 	const struct hash_variant *all[3],
 		*variant = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
@@ -66,12 +66,12 @@ static const struct hash_variant *choose_variant(void)
 
 void hash128(const void *data, size_t size, uint8_t *out)
 {
-	choose_variant()->hash128(data, size, out);
+	hash_fastest()->hash128(data, size, out);
 }
 
 uint64_t hash64(const void *data, size_t size)
 {
-	return choose_variant()->hash64(data, size);
+	return hash_fastest()->hash64(data, size);
 }
 
 /* If the first 64 bytes are zero and every byte equals the one 64 before it, all are zero.

@@ -24,4 +24,7 @@ extern const struct hash_variant hash_sse2, hash_avx2, hash_avx512;
 /* All that this processor can run, the fastest first. */
 size_t hash_variants(const struct hash_variant *out[3]);
 
+/* The fastest of them, found out once: CPUID takes several microseconds in a virtual machine. */
+const struct hash_variant *hash_fastest(void);
+
 #endif

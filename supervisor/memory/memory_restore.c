@@ -249,12 +249,11 @@ static void add_finish(struct restore_plan *p, const struct image_region *g)
 
 static enum batch_unit fastest_unit(void)
 {
-	const struct hash_variant *all[3];
+	const struct hash_variant *fastest = hash_fastest();
 
-	hash_variants(all);
-	if (all[0] == &hash_avx512)
+	if (fastest == &hash_avx512)
 		return BATCH_AVX512;
-	return all[0] == &hash_avx2 ? BATCH_AVX2 : BATCH_SSE2;
+	return fastest == &hash_avx2 ? BATCH_AVX2 : BATCH_SSE2;
 }
 
 /* A call about @size bytes of the memory that @x is of, from @skip on, with their hashes. */
