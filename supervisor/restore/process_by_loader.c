@@ -83,11 +83,18 @@ static int wait_for(
 	}
 }
 
-/* Step past the return of execve(2): the process stands in the stop before it, and returning would
- * overwrite the registers of an injected call. A process that executes nothing stands in a trap. */
+/* Calls that are put into a process need it behind the return of execve(2), which would overwrite their registers.
+ * The one that maps the loader's window does not (remote_begin_trapped()). A process that executes nothing stands in
+ * a trap. */
+static bool returns_from_exec(const struct new_process *np)
+{
+	return !np->stays && np->s->lazy;
+}
+
 static int return_from_exec(struct new_process *np)
 {
-	return np->stays ? 0 : tracee_continue_to_syscall(leader_thread(np), 0, np->e);
+	return returns_from_exec(np) ? tracee_continue_to_syscall(leader_thread(np), 0, np->e)
+				     : 0;
 }
 
 static int finish_exec(struct new_process *np)
@@ -95,7 +102,7 @@ static int finish_exec(struct new_process *np)
 	struct tracee *t = leader_thread(np);
 	struct tracee_report report = {.event = TRACEE_EVENT_SYSCALL};
 
-	if (!np->stays &&
+	if (returns_from_exec(np) &&
 		tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + EXEC_PATIENCE_NS, &report, np->e))
 		return -1;
 	if (report.event != TRACEE_EVENT_SYSCALL)
@@ -165,32 +172,63 @@ static int begin_lazy(struct new_process *np)
 	return failed ? -1 : 0;
 }
 
+/* What has to be asked of the address space that the loader will clear. */
+static int use_old_memory(struct new_process *np)
+{
+	struct remote remote;
+
+	if (!np->stays && !np->plan.lazy)
+		return 0;
+	return remote_begin(&remote, &np->process, &np->process.threads[0], np->e) ||
+			       forget_rseq(np, &remote) || make_uffd(np, &remote) ||
+			       remote_wipe(&remote, np->e)
+		       ? -1
+		       : 0;
+}
+
+static uint64_t plan_start(const struct new_process *np)
+{
+	return LOADER_RANGE + PLAN_OFFSET + np->plan.plan.shift;
+}
+
 /* The loader's code, and behind it the plan; of further processes in the same memory the plan
  * alone. */
-static int map_window(struct new_process *np)
+static uint64_t window_start(const struct new_process *np)
 {
-	uint64_t start = LOADER_RANGE + (np->memory ? PLAN_OFFSET + np->plan.plan.shift : 0);
-	uint64_t plan = LOADER_RANGE + PLAN_OFFSET + np->plan.plan.shift;
-	uint64_t size = align_up(plan + np->plan.plan.data.len - start, 4096);
-	struct remote remote;
+	return np->memory ? plan_start(np) : LOADER_RANGE;
+}
+
+static int begin_window(struct new_process *np)
+{
+	uint64_t start = window_start(np);
+	const uint64_t args[6] = {start,
+		align_up(plan_start(np) + np->plan.plan.data.len - start, 4096),
+		PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0};
+
+	return use_old_memory(np) ||
+			       tracee_set_sigmask(leader_thread(np), RESTORE_SIGMASK, np->e) ||
+			       remote_begin_trapped(&np->process, &np->process.threads[0],
+				       SYS_mmap, args, np->e)
+		       ? -1
+		       : 0;
+}
+
+static int finish_window(struct new_process *np)
+{
 	int64_t at;
 
-	if (remote_begin(&remote, &np->process, &np->process.threads[0], np->e) ||
-		forget_rseq(np, &remote) || make_uffd(np, &remote) ||
-		REMOTE_CALL(&remote, &at, np->e, SYS_mmap, start, size,
-			PROT_READ | PROT_WRITE | PROT_EXEC,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ||
-		remote_wipe(&remote, np->e))
+	if (remote_finish_trapped(&np->process, &np->process.threads[0], &at, np->e))
 		return -1;
-	if (at != (int64_t)start)
+	if (at != (int64_t)window_start(np))
 		return err_set(
 			np->e, at < 0 ? -at : 0, "cannot map the loader into the new process");
-	if ((!np->memory && tracee_write(np->process.mem_fd, LOADER_RANGE, loader_blob,
-				    loader_blob_end - loader_blob, np->e)) ||
-		tracee_write(np->process.mem_fd, plan, np->plan.plan.data.data,
-			np->plan.plan.data.len, np->e))
-		return -1;
-	return tracee_set_sigmask(leader_thread(np), RESTORE_SIGMASK, np->e);
+	return (!np->memory && tracee_write(np->process.mem_fd, LOADER_RANGE, loader_blob,
+				       loader_blob_end - loader_blob, np->e)) ||
+			       tracee_write(np->process.mem_fd, plan_start(np),
+				       np->plan.plan.data.data, np->plan.plan.data.len, np->e)
+		       ? -1
+		       : 0;
 }
 
 static int start_batch(struct new_process *np, uint64_t batch)
@@ -479,10 +517,17 @@ static int prepare_plan(struct new_process *np)
 
 /* ---- the steps of new_process_map_steps ---- */
 
+static int begin_loader(struct new_process *np)
+{
+	return finish_exec(np) || prepare_plan(np) || restore_plan_make(&np->plan, np->e) ||
+			       begin_window(np)
+		       ? -1
+		       : 0;
+}
+
 static int begin_memory(struct new_process *np)
 {
-	if (finish_exec(np) || prepare_plan(np) || restore_plan_make(&np->plan, np->e) ||
-		map_window(np))
+	if (finish_window(np))
 		return -1;
 	if (np->memory) /* all that it still needs are its threads */
 		return np->memory->plan.other_vdso
@@ -508,12 +553,16 @@ static int begin_fill(struct new_process *np)
 {
 	if (np->memory)
 		return 0;
+	if (np->plan.filled_at_once)
+		return 0;
 	return finish_map(np) || begin_lazy(np) || (!fills_alone(np) && start_fill(np)) ? -1
 											: 0;
 }
 
 static int fill(struct new_process *np)
 {
+	if (np->plan.filled_at_once)
+		return finish_map(np);
 	return (fills_alone(np) && start_fill(np)) || finish_fill(np) ? -1 : 0;
 }
 
@@ -525,7 +574,7 @@ static int complete_memory(struct new_process *np)
 }
 
 new_process_step new_process_map_steps[] = {
-	return_from_exec, begin_memory, begin_fill, complete_memory, NULL};
+	return_from_exec, begin_loader, begin_memory, begin_fill, complete_memory, NULL};
 
 /* ---- the steps of new_process_thread_steps ---- */
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "supervisor/restore/restart_attempt.h"
 
@@ -42,11 +43,31 @@ static int found_group(struct restore *r, size_t node)
 	return NODE_CALL(r, node, "found a process group", &result, SYS_setpgid);
 }
 
+/* Our id of the new process that has the id @id, or 0. */
+static pid_t our_id(const struct restore *r, pid_t id)
+{
+	for (size_t i = 0; i < creation_order_count(&r->creation.order); i++)
+		if (r->newborns[i].id == id)
+			return r->newborns[i].t.tid;
+	return 0;
+}
+
+/* As most are, from the process that made them. It can be seen from here without a call in the process, if the group
+ * is that of a new process, and if this kernel shows us its id. */
+static bool is_in_group(const struct restore *r, size_t node, pid_t group)
+{
+	pid_t leader = our_id(r, group);
+
+	return leader && getpgid(r->newborns[node].t.tid) == leader;
+}
+
 static int join_group(struct restore *r, size_t node)
 {
 	pid_t group = creation_order_at(&r->creation.order, node)->pgid;
 	int64_t result;
 
+	if (group && is_in_group(r, node, group))
+		return 0;
 	if (!group || NODE_CALL(r, node, "tell its process group", &result, SYS_getpgid))
 		return group ? -1 : 0;
 	return result == group ? 0

@@ -4,7 +4,7 @@
  *
  * Three batches: the first empties the address space and maps all regions; the second fills
  * them, with the help of further threads that end with their part; the third sets everything
- * else and makes the threads.
+ * else and makes the threads. The first does the second's work where there is little.
  */
 #ifndef SUPERVISOR_STATE_RESTORE_PLAN_H
 #define SUPERVISOR_STATE_RESTORE_PLAN_H
@@ -59,6 +59,7 @@ struct restore_plan {
 
 	struct plan plan;
 	struct batch_builder memory, rest;
+	bool filled_at_once; /* fill[0] is part of `memory`: nothing has to be done in between */
 	struct batch_builder fill[FILL_THREADS_MAX]; /* [0] starts the threads of the others */
 	uint64_t fill_at[FILL_THREADS_MAX];
 	unsigned fill_threads;         /* threads that [0] makes */

@@ -168,6 +168,60 @@ int remote_clone(struct remote *r, uint64_t flags, pid_t *pid, int64_t *number, 
 		    : err_set(e, 0, "a copy of process %d cannot be found", r->process->pid);
 }
 
+/* The number is in the code, and not in a register: on its way out of execve(2) the kernel sets that one. */
+int remote_begin_trapped(struct process *process, struct thread *thread, long nr,
+	const uint64_t args[6], struct err *e)
+{
+	struct user_regs_struct regs = thread->regs;
+	uint8_t code[TRAPPED_CALL_SIZE];
+
+	x86_64_trapped_call(code, nr);
+	x86_64_set_syscall(&regs, process->cave, nr, args);
+	return tracee_write(process->mem_fd, process->cave, code, sizeof(code), e) ||
+			       tracee_set_regs(&thread->tracee, &regs, e) ||
+			       tracee_continue(&thread->tracee, 0, e)
+		       ? -1
+		       : 0;
+}
+
+/* Whether @report is of the trap behind the call; *regs are its. Somebody else may have sent SIGTRAP. */
+static int is_trapped(const struct process *process, struct thread *thread,
+	const struct tracee_report *report, struct user_regs_struct *regs, bool *trapped,
+	struct err *e)
+{
+	*trapped = false;
+	if (report->event != TRACEE_EVENT_SIGNAL || report->signal != SIGTRAP)
+		return 0;
+	if (tracee_get_regs(&thread->tracee, regs, e))
+		return -1;
+	*trapped = x86_64_pc(regs) == process->cave + TRAPPED_CALL_SIZE;
+	return 0;
+}
+
+int remote_finish_trapped(
+	struct process *process, struct thread *thread, int64_t *result, struct err *e)
+{
+	static const uint8_t nothing[TRAPPED_CALL_SIZE];
+	struct remote r = {.process = process, .thread = thread};
+	struct tracee_report report;
+	struct user_regs_struct regs;
+	bool trapped, resume;
+
+	for (;;) {
+		if (wait_for(&r, &report, e) ||
+			is_trapped(process, thread, &report, &regs, &trapped, e))
+			return -1;
+		if (trapped)
+			break;
+		if (report.signal != SIGTRAP && take_note(&r, &report, &resume, e))
+			return -1;
+		if (tracee_continue(&thread->tracee, 0, e))
+			return -1;
+	}
+	*result = x86_64_result(&regs);
+	return tracee_write(process->mem_fd, process->cave, nothing, sizeof(nothing), e);
+}
+
 uint64_t remote_scratch(struct remote *r, size_t size, struct err *e)
 {
 	int64_t at;

@@ -147,6 +147,15 @@ void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home)
 	emit_clone(&c, code);
 }
 
+void x86_64_trapped_call(uint8_t code[TRAPPED_CALL_SIZE], long nr)
+{
+	struct code c = {code, code + TRAPPED_CALL_SIZE};
+
+	emit_mov32(&c, 0xb8, nr); /* eax */
+	emit_syscall(&c);
+	EMIT(&c, 0xcc); /* int3 */
+}
+
 static bool is_empty(const uint8_t *p, size_t size)
 {
 	for (size_t i = 0; i < size; i++)

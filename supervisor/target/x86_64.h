@@ -33,6 +33,10 @@ struct cave_home {
 
 void x86_64_cave(uint8_t code[CAVE_SIZE], const struct cave_home *home);
 
+/* A system call by its number, whatever a register says of that, and a trap behind it. */
+#define TRAPPED_CALL_SIZE 8
+void x86_64_trapped_call(uint8_t code[TRAPPED_CALL_SIZE], long nr);
+
 /* Offset of CAVE_SIZE unused bytes in a vdso of @size bytes, or 0 when there are none. *room:
  * how many there are from there on. */
 size_t x86_64_find_cave(const uint8_t *vdso, size_t size, size_t *room);
