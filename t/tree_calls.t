@@ -72,7 +72,21 @@ ok "a tree with much memory is saved" eval 'launch "$victim/tree_many" 4 9000 &&
 count_beside_threads -j 8
 ok "the memory of each is filled by several threads ($threads have made some)" [ "$threads" -ge 4 ]
 is "$beside" 0 "and while a process makes them, no other is on its way"
+
+# How often new processes are let run: for each of their system calls, for batches of these, and for what they do in C.
+count_runs() { # PROCESSES
+	save_tree "$1" || explain
+	count_together
+	runs=$(grep -c '^run ' calls)
+}
+count_runs 2
+few=$runs
+count_runs 22
+each=$(((runs - few) / 20))
+ok "a process more that sleeps is let run 8 times ($each)" [ $each -gt 0 -a $each -le 8 ]
+
 if have strace; then
+	save_tree $processes || explain
 	count_shared
 	many=$shared
 	save_tree 2 || explain

@@ -191,11 +191,46 @@ static bool wants_dumpable(const struct new_process *np)
 	return !np->plan.sets_dumpable || np->memory || !np->last;
 }
 
-/* SIGTRAP's action could not be set while traps ended the batches; and the window goes. */
-static int finish_leader(struct new_process *np)
+/* A trap would be in the way of an action for SIGTRAP, and of what the kernel keeps of a fault whose signal waits. */
+static bool may_trap(const struct new_process *np)
+{
+	return !np->plan.trap_action && !(np->threads[0].flags & IMAGE_THREAD_ENDED) &&
+	       !image_note_count(np->img, IMAGE_NOTE_PENDING, sizeof(struct image_pending));
+}
+
+static int call_leader(struct new_process *np, int64_t *result, long nr, uint64_t a, uint64_t b)
+{
+	struct thread *leader = &np->process.threads[0];
+	const uint64_t args[6] = {a, b};
+
+	return remote_begin_trapped(&np->process, leader, nr, args, np->e) ||
+			       remote_finish_trapped(&np->process, leader, result, np->e)
+		       ? -1
+		       : 0;
+}
+
+/* What finish_leader() does, with one stop for each call. It ends in the stop before the trap's signal is delivered:
+ * from there, as from a trap stop, the kernel looks at the registers for a system call to restart (get_signal(),
+ * arch_do_signal_or_restart()). */
+static int finish_by_traps(struct new_process *np, int64_t *result)
+{
+	struct thread *leader = &np->process.threads[0];
+
+	/* Its mask is still that of the batches. */
+	if ((wants_dumpable(np) && call_leader(np, &result[1], SYS_prctl, PR_SET_DUMPABLE,
+					   np->ip->dumpable == 1)) ||
+		(np->last && call_leader(np, &result[2], SYS_munmap, LOADER_RANGE,
+				     ANCHOR_AT - LOADER_RANGE)) ||
+		tracee_set_sigmask(&leader->tracee, np->threads[0].sigmask, np->e) ||
+		tracee_set_regs(&leader->tracee, &leader->regs, np->e))
+		return -1;
+	leader->tracee.state = TRACEE_STOPPED;
+	return 0;
+}
+
+static int finish_by_bracket(struct new_process *np, int64_t *result)
 {
 	struct remote remote;
-	int64_t result[3] = {0};
 	int failed;
 
 	if (remote_begin(&remote, &np->process, &np->process.threads[0], np->e))
@@ -210,7 +245,15 @@ static int finish_leader(struct new_process *np)
 						PR_SET_DUMPABLE, np->ip->dumpable == 1)) ||
 		 (np->last && REMOTE_CALL(&remote, &result[2], np->e, SYS_munmap, LOADER_RANGE,
 				      ANCHOR_AT - LOADER_RANGE));
-	if (failed || remote_end(&remote, np->e))
+	return failed || remote_end(&remote, np->e) ? -1 : 0;
+}
+
+/* SIGTRAP's action could not be set while traps ended the batches; and the window goes. */
+static int finish_leader(struct new_process *np)
+{
+	int64_t result[3] = {0};
+
+	if (may_trap(np) ? finish_by_traps(np, result) : finish_by_bracket(np, result))
 		return -1;
 	if (result[0] || result[1] || result[2])
 		return err_set(np->e, 0,
