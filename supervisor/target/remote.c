@@ -18,6 +18,9 @@
  * file server, a kernel bug). */
 #define PATIENCE_NS 10000000000ull
 
+/* Of a new process, which has an execve(2) to come back from as well, while many others do the same. */
+#define TRAPPED_PATIENCE_NS 60000000000ull
+
 static int write_cave(struct remote *r, struct err *e)
 {
 	uint8_t code[CAVE_SIZE];
@@ -75,16 +78,22 @@ static int take_note(
 	return 0;
 }
 
-static int wait_for(struct remote *r, struct tracee_report *report, struct err *e)
+static int wait_until(
+	struct remote *r, uint64_t deadline, struct tracee_report *report, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 
-	if (tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, report, e))
+	if (tracee_wait(t, deadline, report, e))
 		return -1;
 	if (report->event == TRACEE_EVENT_NONE)
 		return err_set(e, 0, "process %d (%s) does not return from a system call",
 			t->pid, r->process->comm);
 	return 0;
+}
+
+static int wait_for(struct remote *r, struct tracee_report *report, struct err *e)
+{
+	return wait_until(r, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, report, e);
 }
 
 /* From a stop, until @want is reported. */
@@ -205,10 +214,11 @@ int remote_finish_trapped(
 	struct remote r = {.process = process, .thread = thread};
 	struct tracee_report report;
 	struct user_regs_struct regs;
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + TRAPPED_PATIENCE_NS;
 	bool trapped, resume;
 
 	for (;;) {
-		if (wait_for(&r, &report, e) ||
+		if (wait_until(&r, deadline, &report, e) ||
 			is_trapped(process, thread, &report, &regs, &trapped, e))
 			return -1;
 		if (trapped)
