@@ -256,10 +256,15 @@ static int check_pack(const struct image *img, const struct image_extent *x, str
 	return 0;
 }
 
-static int check_place(const struct image *img, const struct image_extent *x, struct err *e)
+/* What extents may be of: the same for all of an image. */
+struct extent_bounds {
+	size_t sources, objects;
+};
+
+static int check_place(const struct image *img, const struct image_extent *x,
+	const struct extent_bounds *bounds, struct err *e)
 {
 	uint64_t offset, size, end;
-	size_t chain;
 
 	if (x->kind == IMAGE_EXTENT_PACKED && check_pack(img, x, e) < 0)
 		return -1;
@@ -275,18 +280,15 @@ static int check_place(const struct image *img, const struct image_extent *x, st
 			x->address);
 	if (!x->source)
 		return 0;
-	image_note_array(img, IMAGE_NOTE_CHAIN, struct image_chain, &chain);
-	if (x->source >= chain || !(img->super.incompat & IMAGE_INCOMPAT_CHAIN))
+	if (x->source >= bounds->sources || !(img->super.incompat & IMAGE_INCOMPAT_CHAIN))
 		return image_bad(img, e, "the extent at %#" PRIx64 " is in no known checkpoint",
 			x->address);
 	return 0;
 }
 
-static int check_object(const struct image *img, const struct image_extent *x, struct err *e)
+static int check_object(
+	const struct image *img, const struct image_extent *x, size_t objects, struct err *e)
 {
-	size_t objects;
-
-	image_note_array(img, IMAGE_NOTE_OBJECTS, struct image_object, &objects);
 	if (img->super.file_kind == IMAGE_FILE_PROCESS ? x->object != 0
 						       : !x->object || x->object > objects)
 		return image_bad(img, e, "the extent at %#" PRIx64 " is of object %u of %zu",
@@ -294,7 +296,8 @@ static int check_object(const struct image *img, const struct image_extent *x, s
 	return 0;
 }
 
-static int check_extent(const struct image *img, const struct image_extent *x, struct err *e)
+static int check_extent(const struct image *img, const struct image_extent *x,
+	const struct extent_bounds *bounds, struct err *e)
 {
 	uint64_t end;
 
@@ -302,25 +305,30 @@ static int check_extent(const struct image *img, const struct image_extent *x, s
 		__builtin_add_overflow(x->address, (uint64_t)x->blocks * IMAGE_BLOCK, &end))
 		return image_bad(
 			img, e, "the extent at %#" PRIx64 " is out of range", x->address);
-	if (check_object(img, x, e) < 0)
+	if (check_object(img, x, bounds->objects, e) < 0)
 		return -1;
 	if (x->kind == IMAGE_EXTENT_ZERO && !x->source)
 		return 0;
 	if (!image_extent_is_stored(x))
 		return image_bad(img, e, "the extent at %#" PRIx64 " is of unknown kind %u",
 			x->address, x->kind);
-	return check_place(img, x, e);
+	return check_place(img, x, bounds, e);
 }
 
 static int check_extents(const struct image *img, struct err *e)
 {
+	const struct extent_bounds bounds = {
+		.sources = image_note_count(img, IMAGE_NOTE_CHAIN, sizeof(struct image_chain)),
+		.objects =
+			image_note_count(img, IMAGE_NOTE_OBJECTS, sizeof(struct image_object)),
+	};
 	uint32_t object = 0;
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < img->extent_count; i++) {
 		const struct image_extent *x = &img->extents[i];
 
-		if (check_extent(img, x, e) < 0)
+		if (check_extent(img, x, &bounds, e) < 0)
 			return -1;
 		if (x->object < object || (x->object == object && x->address < end))
 			return image_bad(img, e,
