@@ -29,11 +29,18 @@ struct left {
 
 #define NO_FILE SIZE_MAX
 
-/* What is to be written to one file, and its next chunk. */
-struct file {
-	const struct blocks_to_write *to_write;
+/* The next block of the runs that are known not to have changed, or of the others. */
+struct cursor {
 	size_t run;
 	uint64_t offset; /* in the run */
+	bool clean;
+};
+
+/* What is to be written to one file. Of runs that have not changed nothing is read: the others, which lie between
+ * them, make chunks without them. */
+struct file {
+	const struct blocks_to_write *to_write;
+	struct cursor changed, clean;
 };
 
 /* Shared by the workers. */
@@ -62,36 +69,56 @@ static size_t chunk_size(const struct blocks_to_write *to_write)
 	return to_write->pack.method ? CHUNK_SIZE : CHUNK_SIZE_STORED;
 }
 
-/* Chunks end at multiples of their size, so that the same memory is cut the same way in every
- * checkpoint. Of those that are settled by hashes nothing is read: the fewer, the better. */
-static void cut_chunk(const struct work *w, struct file *f, struct chunk *c)
+/* The run that the next block of @at is in; NULL: there is none. */
+static const struct block_run *find_run(
+	const struct work *w, const struct blocks_to_write *to_write, struct cursor *at)
 {
-	const struct block_run *run = &f->to_write->runs[f->run];
-	uint64_t left = run->size - f->offset;
-	uint64_t size = w->settling ? CHUNK_SIZE : chunk_size(f->to_write);
+	for (; at->run < to_write->run_count; at->run++, at->offset = 0) {
+		const struct block_run *run = &to_write->runs[at->run];
 
-	size -= (run->address + f->offset) % size;
-	if (size > left)
-		size = left;
-	chunk_begin(c, run, run->address + f->offset, size / IMAGE_BLOCK);
-	f->offset += size;
+		if (at->offset < run->size && is_for_pass(w, run) && run->clean == at->clean)
+			return run;
+	}
+	return NULL;
 }
 
-/* The next chunk of one file; false: there is none. */
+/* How many blocks of @run are for one chunk, from @at on: chunks end at multiples of @most bytes, so that the same memory
+ * is cut the same way in every checkpoint. */
+static uint32_t count_piece(const struct block_run *run, const struct cursor *at, uint64_t most)
+{
+	uint64_t left = run->size - at->offset;
+	uint64_t size = most - (run->address + at->offset) % most;
+
+	return (size < left ? size : left) / IMAGE_BLOCK;
+}
+
+/* The next chunk of one file; false: there is none. Of one that is settled without being read the fewer there are,
+ * the better. */
+static bool take_at(const struct work *w, const struct blocks_to_write *to_write,
+	struct cursor *at, struct chunk *c)
+{
+	const struct block_run *run = find_run(w, to_write, at);
+	uint64_t most = w->settling || at->clean ? CHUNK_SIZE : chunk_size(to_write);
+	uint32_t blocks;
+
+	if (!run)
+		return false;
+	blocks = count_piece(run, at, most);
+	chunk_begin(c, run, run->address + at->offset, blocks);
+	at->offset += (uint64_t)blocks * IMAGE_BLOCK;
+	while ((run = find_run(w, to_write, at)) && chunk_may_add(c, run)) {
+		blocks = count_piece(run, at, most);
+		if (c->blocks + blocks > most / IMAGE_BLOCK)
+			break;
+		chunk_add(c, run, run->address + at->offset, blocks);
+		at->offset += (uint64_t)blocks * IMAGE_BLOCK;
+	}
+	return true;
+}
+
 static bool take_of_file(const struct work *w, struct file *f, struct chunk *c)
 {
-	const struct blocks_to_write *to_write = f->to_write;
-
-	while (f->run < to_write->run_count &&
-		(f->offset >= to_write->runs[f->run].size ||
-			!is_for_pass(w, &to_write->runs[f->run]))) {
-		f->run++;
-		f->offset = 0;
-	}
-	if (f->run == to_write->run_count)
-		return false;
-	cut_chunk(w, f, c);
-	return true;
+	return take_at(w, f->to_write, &f->changed, c) || take_at(w, f->to_write, &f->clean, c);
 }
 
 static bool take_left(struct work *w, size_t *file, struct chunk *c)
@@ -143,7 +170,7 @@ static void leave_piece(
 {
 	struct left left = {.file = file,
 		.run = c->run - w->files[file].to_write->runs,
-		.address = c->address + (uint64_t)first * IMAGE_BLOCK,
+		.address = chunk_address(c, first),
 		.blocks = end - first};
 	bool any = false;
 
@@ -164,7 +191,7 @@ static void leave_chunk(struct work *w, size_t file, const struct chunk *c)
 
 	pthread_mutex_lock(&w->lock);
 	for (uint32_t first = 0; first < c->blocks; first = end) {
-		end = first + size - (c->address / IMAGE_BLOCK + first) % size;
+		end = first + size - chunk_address(c, first) / IMAGE_BLOCK % size;
 		if (end > c->blocks)
 			end = c->blocks;
 		leave_piece(w, file, c, first, end);
@@ -194,6 +221,7 @@ static int record_known(struct chunk *c, struct work *w, size_t file, struct err
 static int save_chunk(struct chunk *c, struct work *w, size_t file, struct err *e)
 {
 	const struct blocks_to_write *to_write = w->files[file].to_write;
+	uint32_t blocks = chunk_wanted_blocks(c);
 
 	if (to_write->cancelled && to_write->cancelled(to_write->cancel_context, e))
 		return -1;
@@ -206,7 +234,7 @@ static int save_chunk(struct chunk *c, struct work *w, size_t file, struct err *
 		return -1;
 	if (chunk_write(c, to_write->writer, e) < 0)
 		return -1;
-	count_done(to_write, chunk_wanted_blocks(c));
+	count_done(to_write, blocks);
 	return 0;
 }
 
@@ -263,12 +291,12 @@ static struct chunk *first_chunk(struct work *w)
 
 static uint64_t count_chunks(const struct blocks_to_write *to_write)
 {
-	uint64_t chunks = 0;
+	uint64_t changed = 0, clean = 0;
 
 	for (size_t i = 0; i < to_write->run_count; i++)
-		chunks += (to_write->runs[i].size + chunk_size(to_write) - 1) /
-			  chunk_size(to_write);
-	return chunks;
+		*(to_write->runs[i].clean ? &clean : &changed) += to_write->runs[i].size;
+	return (changed + chunk_size(to_write) - 1) / chunk_size(to_write) +
+	       (clean + CHUNK_SIZE - 1) / CHUNK_SIZE;
 }
 
 /* Threads to use, the calling one included. */
@@ -347,6 +375,12 @@ static void expect_blocks(const struct block_run *run, const struct left *left)
 	}
 }
 
+static void begin_cursors(struct file *f)
+{
+	f->changed = (struct cursor){0};
+	f->clean = (struct cursor){.clean = true};
+}
+
 /* All that can be told without reading. */
 static void settle_by_hashes(struct work *w, unsigned count)
 {
@@ -357,7 +391,7 @@ static void settle_by_hashes(struct work *w, unsigned count)
 	w->settling = false;
 	w->next_file = 0;
 	for (size_t i = 0; i < w->count; i++)
-		w->files[i] = (struct file){.to_write = w->files[i].to_write};
+		begin_cursors(&w->files[i]);
 	lefts = buf_count(&w->left, struct left);
 	if (lefts)
 		qsort(w->left.data, lefts, sizeof(struct left), by_place);
@@ -379,7 +413,8 @@ static bool knows_hashes(const struct blocks_to_write *to_write)
 /* Before any worker sees it. */
 static void begin_file(struct file *f, const struct blocks_to_write *to_write)
 {
-	*f = (struct file){.to_write = to_write};
+	f->to_write = to_write;
+	begin_cursors(f);
 	if (to_write->parent)
 		image_writer_parent(
 			to_write->writer, to_write->parent, to_write->parent_source);

@@ -23,6 +23,13 @@
 #include "ckpt/pack.h"
 #include "ckpt/throttle.h"
 
+/* Bytes at @address of an object, to be read into @data. */
+struct block_piece {
+	uint64_t address;
+	size_t size;
+	void *data;
+};
+
 /* A run of blocks to be saved. */
 struct block_run {
 	uint64_t address; /* multiple of IMAGE_BLOCK */
@@ -33,6 +40,9 @@ struct block_run {
 	/* Read @size bytes of the run's object from @address into @data. Called by several
 	 * threads at once. 0 or -1. */
 	int (*read)(void *context, uint64_t address, void *data, size_t size, struct err *e);
+	/* The same of @count pieces, CHUNK_BLOCKS at most (chunk.h); NULL: one after the other is as good. */
+	int (*read_pieces)(
+		void *context, const struct block_piece *pieces, size_t count, struct err *e);
 	/* The hashes of @count blocks from @address on; NULL: the source does not know any. Called
 	 * like read. 0; 1: it does not know these; or -1. */
 	int (*hash)(void *context, uint64_t address, size_t count,

@@ -18,10 +18,52 @@ void chunk_begin(
 	struct chunk *c, const struct block_run *run, uint64_t address, uint32_t blocks)
 {
 	c->run = run;
-	c->address = address;
-	c->blocks = blocks;
-	c->one = false;
+	c->scattered = false;
 	memset(&c->wanted, 0xff, sizeof(c->wanted));
+	memset(&c->keep_zero, run->keep_zero ? 0xff : 0, sizeof(c->keep_zero));
+	c->address[0] = address;
+	c->blocks = blocks;
+}
+
+uint64_t chunk_address(const struct chunk *c, uint32_t i)
+{
+	return c->scattered ? c->address[i] : c->address[0] + (uint64_t)i * IMAGE_BLOCK;
+}
+
+bool chunk_may_add(const struct chunk *c, const struct block_run *run)
+{
+	const struct block_run *first = c->run;
+
+	return run->read == first->read && run->context == first->context &&
+	       run->object == first->object && !run->hash && !first->hash && !run->file &&
+	       !first->file;
+}
+
+/* From here on each block has an address of its own. */
+static void scatter(struct chunk *c)
+{
+	for (uint32_t i = 1; !c->scattered && i < c->blocks; i++)
+		c->address[i] = chunk_address(c, i);
+	c->scattered = true;
+}
+
+static void set_keep_zero(struct chunk *c, uint32_t i, bool keep_zero)
+{
+	uint64_t bit = 1ull << i % 64;
+
+	if (keep_zero)
+		c->keep_zero.bits[i / 64] |= bit;
+	else
+		c->keep_zero.bits[i / 64] &= ~bit;
+}
+
+void chunk_add(struct chunk *c, const struct block_run *run, uint64_t address, uint32_t blocks)
+{
+	scatter(c);
+	for (uint32_t end = c->blocks + blocks; c->blocks < end; address += IMAGE_BLOCK) {
+		set_keep_zero(c, c->blocks, run->keep_zero);
+		c->address[c->blocks++] = address;
+	}
 }
 
 static uint8_t *block_data(const struct chunk *c, uint32_t i)
@@ -29,15 +71,24 @@ static uint8_t *block_data(const struct chunk *c, uint32_t i)
 	return c->data + (size_t)i * IMAGE_BLOCK;
 }
 
-static uint64_t block_address(const struct chunk *c, uint32_t i)
+/* Whether block @i is behind block @i - 1 in memory, too. */
+static bool follows(const struct chunk *c, uint32_t i)
 {
-	return c->address + (uint64_t)i * IMAGE_BLOCK;
+	return !c->scattered || c->address[i] == c->address[i - 1] + IMAGE_BLOCK;
 }
 
-static int read_blocks(struct chunk *c, uint32_t first, uint32_t end, struct err *e)
+static int read_pieces(
+	struct chunk *c, const struct block_piece *pieces, size_t count, struct err *e)
 {
-	return c->run->read(c->run->context, block_address(c, first), block_data(c, first),
-		(size_t)(end - first) * IMAGE_BLOCK, e);
+	const struct block_run *run = c->run;
+
+	if (count > 1 && run->read_pieces)
+		return run->read_pieces(run->context, pieces, count, e);
+	for (size_t i = 0; i < count; i++)
+		if (run->read(run->context, pieces[i].address, pieces[i].data, pieces[i].size,
+			    e) < 0)
+			return -1;
+	return 0;
 }
 
 uint32_t chunk_wanted_blocks(const struct chunk *c)
@@ -54,33 +105,41 @@ uint32_t chunk_wanted_blocks(const struct chunk *c)
 
 static int filter_read(struct chunk *c, struct err *e)
 {
+	struct block_piece pieces[CHUNK_BLOCKS];
+	size_t count = 0;
 	uint32_t end;
 
-	if (chunk_wanted_blocks(c) == c->blocks)
-		return read_blocks(c, 0, c->blocks, e);
+	if (!c->scattered && chunk_wanted_blocks(c) == c->blocks)
+		return c->run->read(c->run->context, c->address[0], c->data,
+			(size_t)c->blocks * IMAGE_BLOCK, e);
 	for (uint32_t first = 0; first < c->blocks; first = end) {
-		bool wanted = chunk_has(&c->wanted, first);
-
 		end = first + 1;
-		while (end < c->blocks && chunk_has(&c->wanted, end) == wanted)
+		if (!chunk_has(&c->wanted, first))
+			continue;
+		while (end < c->blocks && chunk_has(&c->wanted, end) && follows(c, end))
 			end++;
-		if (wanted && read_blocks(c, first, end, e) < 0)
-			return -1;
+		pieces[count++] = (struct block_piece){.address = chunk_address(c, first),
+			.size = (size_t)(end - first) * IMAGE_BLOCK,
+			.data = block_data(c, first)};
 	}
-	return 0;
+	return read_pieces(c, pieces, count, e);
+}
+
+static enum fate zero_fate(const struct chunk *c, uint32_t i)
+{
+	return chunk_has(&c->keep_zero, i) ? FATE_ZERO : FATE_DROP;
 }
 
 /* Zero blocks are not hashed. */
 static void filter_zero_and_hash(struct chunk *c)
 {
-	enum fate zero = c->run->keep_zero ? FATE_ZERO : FATE_DROP;
 	bool all = chunk_wanted_blocks(c) == c->blocks;
 
 	for (uint32_t i = 0; i < c->blocks; i++) {
 		if (!all && !chunk_has(&c->wanted, i)) {
 			c->fate[i] = FATE_OTHER;
 		} else if (is_zero(block_data(c, i), IMAGE_BLOCK)) {
-			c->fate[i] = zero;
+			c->fate[i] = zero_fate(c, i);
 		} else {
 			c->fate[i] = FATE_STORE;
 			hash128(block_data(c, i), IMAGE_BLOCK, c->hash[i]);
@@ -92,7 +151,7 @@ static void filter_zero_and_hash(struct chunk *c)
 static const struct image_extent *parent_extent(const struct chunk *c, uint32_t i,
 	const struct blocks_to_write *to_write, const struct image_extent *last)
 {
-	uint64_t address = block_address(c, i);
+	uint64_t address = chunk_address(c, i);
 
 	if (last && address >= last->address &&
 		(address - last->address) / IMAGE_BLOCK < last->blocks)
@@ -102,15 +161,21 @@ static const struct image_extent *parent_extent(const struct chunk *c, uint32_t 
 
 static uint32_t number_in(const struct image_extent *x, const struct chunk *c, uint32_t i)
 {
-	return (block_address(c, i) - x->address) / IMAGE_BLOCK;
+	return (chunk_address(c, i) - x->address) / IMAGE_BLOCK;
 }
 
-/* How many blocks from @i on the parent's extent @x has. */
+/* How many blocks from @i on, one behind the other, the parent's extent @x has. */
 static uint32_t count_in(const struct image_extent *x, const struct chunk *c, uint32_t i)
 {
-	uint32_t in_extent = x->blocks - number_in(x, c, i);
+	uint32_t most = x->blocks - number_in(x, c, i), count = 1;
 
-	return in_extent < c->blocks - i ? in_extent : c->blocks - i;
+	if (most > c->blocks - i)
+		most = c->blocks - i;
+	if (!c->scattered)
+		return most;
+	while (count < most && follows(c, i + count))
+		count++;
+	return count;
 }
 
 /* Where the parent's extent @x has block @i. */
@@ -145,11 +210,23 @@ static const struct image_extent *whole_extent(
 	return x && image_extent_is_stored(x) && count_in(x, c, 0) == c->blocks ? x : NULL;
 }
 
-static void refer_whole(
-	struct chunk *c, const struct blocks_to_write *to_write, const struct image_extent *x)
+/* As a reference to the parent's extent @x. */
+static void refer_row(struct chunk *c, uint32_t first, uint32_t blocks,
+	const struct blocks_to_write *to_write, const struct image_extent *x)
 {
-	c->parent[0] = parent_place(c, 0, to_write, x);
-	c->one = true;
+	c->references[c->reference_count++] = (struct chunk_reference){
+		.first = first,
+		.blocks = blocks,
+		.place = parent_place(c, first, to_write, x),
+	};
+}
+
+/* Nothing is known of its blocks yet. */
+static void begin_filters(struct chunk *c)
+{
+	c->pack_count = 0;
+	c->reference_count = 0;
+	c->settled = false;
 }
 
 /* A reference to the parent, if the hashes say that it has all of the chunk in a row. */
@@ -162,7 +239,8 @@ static bool is_as_in_parent(struct chunk *c, const struct blocks_to_write *to_wr
 
 	if (!hashes || memcmp(c->hash, hashes, c->blocks * (size_t)IMAGE_HASH_SIZE))
 		return false;
-	refer_whole(c, to_write, x);
+	refer_row(c, 0, c->blocks, to_write, x);
+	c->settled = true;
 	return true;
 }
 
@@ -198,23 +276,26 @@ static void filter_parent(struct chunk *c, const struct blocks_to_write *to_writ
 	}
 }
 
-/* Blocks that are known to be as they were need not be read, nor their hashes. False: the parent has not all of
- * them, as it has none that are zero. */
-static bool filter_clean(struct chunk *c, const struct blocks_to_write *to_write)
+/* Blocks that are known to be as they were need not be read, nor their hashes. Those that the parent has not, as it
+ * has none that are zero, stay wanted. */
+static void filter_clean(struct chunk *c, const struct blocks_to_write *to_write)
 {
-	const struct image_extent *x = whole_extent(c, to_write);
+	const struct image_extent *x = NULL;
+	uint32_t count;
 
-	if (x) {
-		refer_whole(c, to_write, x);
-		return true;
-	}
-	for (uint32_t i = 0; i < c->blocks; i++) {
+	c->settled = true;
+	for (uint32_t i = 0; i < c->blocks; i += count) {
+		count = 1;
 		x = parent_extent(c, i, to_write, x);
-		if (!x || !image_extent_is_stored(x))
-			return false;
-		refer_to_parent(c, i, to_write, x);
+		if (!x || !image_extent_is_stored(x)) {
+			c->settled = false;
+			continue;
+		}
+		count = count_in(x, c, i);
+		refer_row(c, i, count, to_write, x);
+		for (uint32_t k = i; k < i + count; k++)
+			c->wanted.bits[k / 64] &= ~(1ull << k % 64);
 	}
-	return true;
 }
 
 /* After all the filters: whether it would have been right not to read the chunk. */
@@ -229,7 +310,7 @@ static int check_clean(
 			     : c->fate[i] != FATE_PARENT)
 			return err_set(e, 0,
 				"the block at %#lx was taken for unchanged, but has changed",
-				(unsigned long)block_address(c, i));
+				(unsigned long)chunk_address(c, i));
 	}
 	return 0;
 }
@@ -245,7 +326,7 @@ static void pack_blocks(struct chunk *c, uint32_t first, uint32_t end)
 	if (!used)
 		return;
 	*run = (struct packed_run){
-		.address = block_address(c, first),
+		.address = chunk_address(c, first),
 		.hashes = c->hash[first],
 		.pack = {.file_offset = c->packed_size,
 			.size = used,
@@ -300,8 +381,8 @@ static void filter_pack(struct chunk *c)
 		end = first + 1;
 		if (c->fate[first] != FATE_STORE)
 			continue;
-		while (end < c->blocks && c->fate[end] == FATE_STORE &&
-			block_address(c, end) / IMAGE_BLOCK % IMAGE_PACK_BLOCKS)
+		while (end < c->blocks && c->fate[end] == FATE_STORE && follows(c, end) &&
+			chunk_address(c, end) / IMAGE_BLOCK % IMAGE_PACK_BLOCKS)
 			end++;
 		pack_blocks(c, first, end);
 	}
@@ -309,15 +390,11 @@ static void filter_pack(struct chunk *c)
 		finish_packs(c);
 }
 
-/* Whether block @i continues what block @i - 1 was. */
-static bool continues_run(const struct chunk *c, uint32_t i)
+/* Whether the other file has block @i behind block @i - 1, too. */
+static bool continues_reference(const struct chunk *c, uint32_t i)
 {
 	const struct block_place *before = &c->parent[i - 1], *this = &c->parent[i];
 
-	if (c->fate[i] != c->fate[i - 1])
-		return false;
-	if (c->fate[i] != FATE_PARENT)
-		return true;
 	if (before->source != this->source || before->pack != this->pack ||
 		before->table != this->table)
 		return false;
@@ -327,33 +404,56 @@ static bool continues_run(const struct chunk *c, uint32_t i)
 			  : before->offset + IMAGE_BLOCK == this->offset;
 }
 
-static void sink_reference(
-	const struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks)
+/* Where the blocks from @first on end that become the same as it, one behind the other. */
+static uint32_t run_end(const struct chunk *c, uint32_t first)
 {
-	const struct block_place *place = &c->parent[first];
+	enum fate fate = c->fate[first];
+	uint32_t end = first + 1;
 
-	image_writer_reference(w, c->run->object, block_address(c, first), place, blocks,
+	while (end < c->blocks && c->fate[end] == fate)
+		end++;
+	for (uint32_t i = first + 1; c->scattered && i < end; i++)
+		if (!follows(c, i))
+			end = i;
+	for (uint32_t i = first + 1; fate == FATE_PARENT && i < end; i++)
+		if (!continues_reference(c, i))
+			end = i;
+	return end;
+}
+
+static void sink_reference(const struct chunk *c, struct image_writer *w, uint32_t first,
+	uint32_t blocks, const struct block_place *place)
+{
+	image_writer_reference(w, c->run->object, chunk_address(c, first), place, blocks,
 		place->table ? NULL : c->hash[first]);
 }
 
-static int sink_run(
-	struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks, struct err *e)
+/* Blocks that are to be stored become one of @rows, and are written with the others, except those that may be shared
+ * with a file. */
+static int sink_stored(struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks,
+	struct block_row *rows, size_t *row_count, struct err *e)
 {
-	uint64_t address = block_address(c, first);
-	uint32_t object = c->run->object;
+	if (c->run->file)
+		return image_writer_file_data(w, c->run->object, chunk_address(c, first),
+			*c->run->file, block_data(c, first), blocks, &c->hash[first], e);
+	rows[(*row_count)++] = (struct block_row){.address = chunk_address(c, first),
+		.data = block_data(c, first),
+		.hashes = c->hash[first],
+		.blocks = blocks};
+	return 0;
+}
 
+static int sink_run(struct chunk *c, struct image_writer *w, uint32_t first, uint32_t blocks,
+	struct block_row *rows, size_t *row_count, struct err *e)
+{
 	switch (c->fate[first]) {
 	case FATE_STORE:
-		if (c->run->file)
-			return image_writer_file_data(w, object, address, *c->run->file,
-				block_data(c, first), blocks, &c->hash[first], e);
-		return image_writer_data(
-			w, object, address, block_data(c, first), blocks, c->hash[first], e);
+		return sink_stored(c, w, first, blocks, rows, row_count, e);
 	case FATE_ZERO:
-		image_writer_zero(w, object, address, blocks);
+		image_writer_zero(w, c->run->object, chunk_address(c, first), blocks);
 		return 0;
 	case FATE_PARENT:
-		sink_reference(c, w, first, blocks);
+		sink_reference(c, w, first, blocks, &c->parent[first]);
 		return 0;
 	case FATE_PACKED: /* written already, all at once */
 	case FATE_DROP:
@@ -363,37 +463,44 @@ static int sink_run(
 	BUG();
 }
 
-int chunk_write(struct chunk *c, struct image_writer *w, struct err *e)
+/* What was looked at block by block. */
+static int sink_blocks(struct chunk *c, struct image_writer *w, struct err *e)
 {
+	struct block_row rows[CHUNK_BLOCKS];
+	size_t row_count = 0;
 	uint32_t end;
 
-	if (c->one) {
-		sink_reference(c, w, 0, c->blocks);
-		return 0;
-	}
 	if (c->pack_count && image_writer_packs(w, c->run->object, c->packed, c->packed_size,
 				     c->packs, c->pack_count, e) < 0)
 		return -1;
 	for (uint32_t first = 0; first < c->blocks; first = end) {
-		end = first + 1;
-		while (end < c->blocks && continues_run(c, end))
-			end++;
-		if (sink_run(c, w, first, end - first, e) < 0)
+		end = run_end(c, first);
+		if (sink_run(c, w, first, end - first, rows, &row_count, e) < 0)
 			return -1;
 	}
-	return 0;
+	return row_count ? image_writer_rows(w, c->run->object, rows, row_count, e) : 0;
+}
+
+int chunk_write(struct chunk *c, struct image_writer *w, struct err *e)
+{
+	for (uint32_t i = 0; i < c->reference_count; i++) {
+		const struct chunk_reference *r = &c->references[i];
+
+		sink_reference(c, w, r->first, r->blocks, &r->place);
+	}
+	return c->settled ? 0 : sink_blocks(c, w, e);
 }
 
 /* As filter_zero() has it, by the hashes. */
 static void settle_zero(struct chunk *c)
 {
 	static const uint8_t zeros[IMAGE_BLOCK];
-	enum fate zero = c->run->keep_zero ? FATE_ZERO : FATE_DROP;
 	uint8_t hash[IMAGE_HASH_SIZE];
 
 	hash128(zeros, sizeof(zeros), hash);
 	for (uint32_t i = 0; i < c->blocks; i++)
-		c->fate[i] = memcmp(c->hash[i], hash, sizeof(hash)) ? FATE_STORE : zero;
+		c->fate[i] =
+			memcmp(c->hash[i], hash, sizeof(hash)) ? FATE_STORE : zero_fate(c, i);
 }
 
 static bool leave_unsettled(struct chunk *c)
@@ -414,12 +521,12 @@ static bool leave_unsettled(struct chunk *c)
 int chunk_record_known(
 	struct chunk *c, const struct blocks_to_write *to_write, bool *left, struct err *e)
 {
-	int r = c->run->hash(c->run->context, c->address, c->blocks, c->hash, e);
+	int r = c->run->hash(c->run->context, c->address[0], c->blocks, c->hash, e);
 
 	*left = true;
 	if (r)
 		return r < 0 ? -1 : 0;
-	c->pack_count = 0;
+	begin_filters(c);
 	if (to_write->parent && is_as_in_parent(c, to_write)) {
 		*left = false;
 		return chunk_write(c, to_write->writer, e);
@@ -435,8 +542,10 @@ int chunk_filter(struct chunk *c, const struct blocks_to_write *to_write, struct
 {
 	bool clean = c->run->clean && to_write->parent;
 
-	c->pack_count = 0;
-	if (clean && !to_write->check_clean && filter_clean(c, to_write))
+	begin_filters(c);
+	if (clean && !to_write->check_clean)
+		filter_clean(c, to_write);
+	if (c->settled)
 		return 0;
 	if (filter_read(c, e) < 0)
 		return -1;
@@ -456,7 +565,7 @@ uint64_t chunk_stored_bytes(const struct chunk *c)
 {
 	uint64_t bytes = c->pack_count ? c->packed_size : 0;
 
-	for (uint32_t i = 0; !c->one && i < c->blocks; i++)
+	for (uint32_t i = 0; !c->settled && i < c->blocks; i++)
 		bytes += c->fate[i] == FATE_STORE ? IMAGE_BLOCK : 0;
 	return bytes;
 }

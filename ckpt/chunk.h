@@ -1,6 +1,7 @@
 /*
- * chunk.h - a piece of a run of blocks on its way through the filters of blocks.h, in the hands of
- * one thread.
+ * chunk.h - pieces of runs of blocks on their way through the filters of blocks.h, in the hands of
+ * one thread: one piece of a long run, or as many of short ones as there is room for, as what is read and written
+ * at once takes fewer system calls.
  *
  * Where hashes are known before the blocks are read, a chunk passes twice: chunk_record_known() records
  * what need not be read, chunk_filter() has what is left.
@@ -34,20 +35,32 @@ enum fate {
 	FATE_ZERO, /* zero, to be recorded */
 	FATE_PARENT, /* in another file: of another checkpoint, or another process (common_blocks.h) */
 	FATE_PACKED, /* one of chunk.packs has it */
-	FATE_OTHER,  /* it is not for this pass */
+	FATE_OTHER,  /* it is not for this pass, or in one of chunk.references */
 };
 
-/* A worker's piece of a run, and what the filters found out about its blocks. */
+/* Blocks of a chunk, one behind the other, that another file has in the same way. */
+struct chunk_reference {
+	uint32_t first, blocks;
+	struct block_place place;
+};
+
+/* A worker's pieces of runs, and what the filters found out about their blocks. */
 struct chunk {
-	const struct block_run *run;
-	uint64_t address;
+	const struct block_run
+		*run; /* the first; what pieces have in common: chunk_may_add() */
 	uint32_t blocks;
-	struct chunk_blocks wanted; /* the others are not for this pass */
-	uint8_t *data;              /* page-aligned, CHUNK_SIZE */
+	bool scattered; /* blocks may not be one behind the other: address has more than the first */
+	uint64_t address[CHUNK_BLOCKS];
+	struct chunk_blocks wanted;    /* the others are not for this pass */
+	struct chunk_blocks keep_zero; /* as their runs have it */
+	uint8_t *data;                 /* page-aligned, CHUNK_SIZE */
 	enum fate fate[CHUNK_BLOCKS];
 	uint8_t hash[CHUNK_BLOCKS][IMAGE_HASH_SIZE];
 	struct block_place parent[CHUNK_BLOCKS]; /* FATE_PARENT */
-	bool one; /* all blocks are FATE_PARENT, one behind the other from parent[0] on */
+	/* Blocks that are as the parent has them, known before they are looked at one by one */
+	struct chunk_reference references[CHUNK_BLOCKS];
+	uint32_t reference_count;
+	bool settled; /* these are all blocks: fate is not filled */
 
 	enum image_pack_method method;
 	struct packer *packer; /* NULL: nothing is to be compressed */
@@ -67,13 +80,20 @@ void chunk_free(struct chunk *c);
 /* Be @blocks blocks of @run from @address on. */
 void chunk_begin(
 	struct chunk *c, const struct block_run *run, uint64_t address, uint32_t blocks);
+/* Whether blocks of @run may be added: they are read in the same way as those that are there, of the same object, and no
+ * others know their hashes or share them with a file. */
+bool chunk_may_add(const struct chunk *c, const struct block_run *run);
+/* Add @blocks blocks of @run from @address on, behind those that are there; CHUNK_BLOCKS in all, at most. */
+void chunk_add(struct chunk *c, const struct block_run *run, uint64_t address, uint32_t blocks);
 
 /* Record the blocks that are known to be zeros or the parent's by their hashes; c->wanted is what is left,
  * *left whether there is any. */
 int chunk_record_known(
 	struct chunk *c, const struct blocks_to_write *to_write, bool *left, struct err *e);
-/* Read the wanted blocks and find out what becomes of them. */
+/* Read the wanted blocks, but those that are known not to have changed, and find out what becomes of them. */
 int chunk_filter(struct chunk *c, const struct blocks_to_write *to_write, struct err *e);
+/* The address of block @i. */
+uint64_t chunk_address(const struct chunk *c, uint32_t i);
 /* How many of its blocks are wanted. */
 uint32_t chunk_wanted_blocks(const struct chunk *c);
 /* How much will be stored of it. */

@@ -178,12 +178,12 @@ static void put_file(struct image_writer *w, struct image_blocks_file *f)
 
 #define BEHIND (1u << 20)
 
-static int write_blocks(struct image_blocks_file *f, uint64_t offset, const void *data,
-	size_t size, struct err *e)
+static int write_blocks(struct image_blocks_file *f, uint64_t offset, struct iovec *pieces,
+	int count, size_t size, struct err *e)
 {
 	uint64_t from = align_down(offset, BEHIND), to = align_down(offset + size, BEHIND);
 
-	if (pwrite_all(f->fd, data, size, offset, f->what, e))
+	if (pwritev_all(f->fd, pieces, count, offset, f->what, e))
 		return -1;
 	/* Start the way to disk now: with the fsync at the end that made 1.9 GB/s of 1.3 on
 	 * ext4 with two threads. O_DIRECT gave 0.5 to 3.6 depending on the day and device. Not
@@ -194,11 +194,11 @@ static int write_blocks(struct image_blocks_file *f, uint64_t offset, const void
 	return 0;
 }
 
-int image_writer_blocks(struct image_writer *w, const void *data, size_t size, uint32_t *source,
-	uint64_t *offset, struct err *e)
+int image_writer_blocks(struct image_writer *w, struct iovec *pieces, int count, size_t size,
+	uint32_t *source, uint64_t *offset, struct err *e)
 {
 	struct image_blocks_file *f = take_file(w, size, offset);
-	int failed = write_blocks(f, *offset, data, size, e);
+	int failed = write_blocks(f, *offset, pieces, count, size, e);
 
 	*source = f->source;
 	put_file(w, f);
@@ -222,13 +222,14 @@ int image_writer_shared_blocks(struct image_writer *w, int from, uint64_t from_o
 	uint64_t *offset, struct err *e)
 {
 	struct image_blocks_file *f = take_file(w, size, offset);
+	struct iovec piece = {data, size};
 	struct file_clone_range range = {
 		.src_fd = from, .src_offset = from_offset, .src_length = size};
 	int failed;
 
 	range.dest_offset = *offset;
 	failed = ioctl(f->fd, FICLONERANGE, &range)
-			 ? write_blocks(f, *offset, data, size, e)
+			 ? write_blocks(f, *offset, &piece, 1, size, e)
 			 : reread_blocks(f, *offset, data, size, hashes, e);
 	*source = f->source;
 	put_file(w, f);

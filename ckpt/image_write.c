@@ -75,10 +75,9 @@ void image_writer_range(
 	buf_push(&w->ranges, struct image_range, &range);
 }
 
-/* Record an extent and, when they belong into this file, its hashes. */
-static void record_extent(struct image_writer *w, struct image_extent x, const uint8_t *hashes)
+/* Record an extent and, when they belong into this file, its hashes. Under the lock. */
+static void add_extent(struct image_writer *w, struct image_extent x, const uint8_t *hashes)
 {
-	pthread_mutex_lock(&w->lock);
 	if (hashes) {
 		x.first_hash = w->hashes.len / IMAGE_HASH_SIZE;
 		buf_add(&w->hashes, hashes, (size_t)x.blocks * IMAGE_HASH_SIZE);
@@ -86,6 +85,12 @@ static void record_extent(struct image_writer *w, struct image_extent x, const u
 	if (image_extent_is_stored(&x))
 		w->hashed += x.blocks;
 	buf_push(&w->extents, struct image_extent, &x);
+}
+
+static void record_extent(struct image_writer *w, struct image_extent x, const uint8_t *hashes)
+{
+	pthread_mutex_lock(&w->lock);
+	add_extent(w, x, hashes);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -97,36 +102,74 @@ static void record_packed(struct image_writer *w, struct image_extent x,
 	pthread_mutex_lock(&w->lock);
 	x.file_offset = buf_count(&w->packs, struct image_pack);
 	buf_push(&w->packs, struct image_pack, pack);
+	add_extent(w, x, hashes);
 	pthread_mutex_unlock(&w->lock);
-	record_extent(w, x, hashes);
 }
 
-/* Blocks that are in the file @source at @offset as they are. */
-static void record_data(struct image_writer *w, uint32_t object, uint64_t address,
-	uint32_t source, uint64_t offset, uint32_t blocks, const uint8_t *hashes)
+/* Rows that are in the file @source, one behind the other from @offset on, as they are. */
+static void record_rows(struct image_writer *w, uint32_t object, const struct block_row *rows,
+	size_t count, uint32_t source, uint64_t offset)
 {
-	record_extent(w,
-		(struct image_extent){
-			.address = address,
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < count; i++) {
+		struct image_extent x = {
+			.address = rows[i].address,
 			.file_offset = offset,
-			.blocks = blocks,
+			.blocks = rows[i].blocks,
 			.object = object,
 			.kind = IMAGE_EXTENT_DATA,
 			.source = source,
-		},
-		hashes);
+		};
+
+		add_extent(w, x, rows[i].hashes);
+		offset += (uint64_t)rows[i].blocks * IMAGE_BLOCK;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* The bytes of all rows: those that are one behind the other in memory, too, are one piece. Returns how many there
+ * are. */
+static int find_pieces(
+	const struct block_row *rows, size_t count, struct iovec *pieces, size_t *size)
+{
+	int n = 0;
+
+	*size = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct iovec row = {(void *)rows[i].data, (size_t)rows[i].blocks * IMAGE_BLOCK};
+
+		*size += row.iov_len;
+		if (n && (char *)pieces[n - 1].iov_base + pieces[n - 1].iov_len == row.iov_base)
+			pieces[n - 1].iov_len += row.iov_len;
+		else
+			pieces[n++] = row;
+	}
+	return n;
+}
+
+int image_writer_rows(struct image_writer *w, uint32_t object, const struct block_row *rows,
+	size_t count, struct err *e)
+{
+	struct iovec pieces[IMAGE_ROWS_MOST];
+	uint64_t offset;
+	uint32_t source;
+	size_t size;
+	int n;
+
+	BUG_ON(count > IMAGE_ROWS_MOST);
+	n = find_pieces(rows, count, pieces, &size);
+	if (image_writer_blocks(w, pieces, n, size, &source, &offset, e) < 0)
+		return -1;
+	record_rows(w, object, rows, count, source, offset);
+	return 0;
 }
 
 int image_writer_data(struct image_writer *w, uint32_t object, uint64_t address,
 	const void *data, uint32_t blocks, const uint8_t *hashes, struct err *e)
 {
-	uint64_t offset;
-	uint32_t source;
+	struct block_row row = {address, data, hashes, blocks};
 
-	if (image_writer_blocks(w, data, (size_t)blocks * IMAGE_BLOCK, &source, &offset, e) < 0)
-		return -1;
-	record_data(w, object, address, source, offset, blocks, hashes);
-	return 0;
+	return image_writer_rows(w, object, &row, 1, e);
 }
 
 int image_writer_file_data(struct image_writer *w, uint32_t object, uint64_t address, int from,
@@ -138,17 +181,20 @@ int image_writer_file_data(struct image_writer *w, uint32_t object, uint64_t add
 	if (image_writer_shared_blocks(w, from, address, data, (size_t)blocks * IMAGE_BLOCK,
 		    hashes, &source, &offset, e) < 0)
 		return -1;
-	record_data(w, object, address, source, offset, blocks, hashes[0]);
+	record_rows(w, object,
+		&(struct block_row){.address = address, .hashes = hashes[0], .blocks = blocks},
+		1, source, offset);
 	return 0;
 }
 
 int image_writer_packs(struct image_writer *w, uint32_t object, const void *data, size_t size,
 	const struct packed_run *runs, size_t count, struct err *e)
 {
+	struct iovec piece = {(void *)data, size};
 	uint64_t offset;
 	uint32_t source;
 
-	if (image_writer_blocks(w, data, size, &source, &offset, e) < 0)
+	if (image_writer_blocks(w, &piece, 1, size, &source, &offset, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		struct image_pack pack = runs[i].pack;

@@ -66,9 +66,22 @@ void image_writer_maker(struct image_writer *w, const char *version, const char 
 void image_writer_core_note(struct image_writer *w, const char *owner, uint32_t type,
 	const void *data, size_t size);
 
-/* Store @blocks blocks of @object from @address on: writes @data (page-aligned) at a free
- * place of a file and records the extent with its @hashes (16 bytes a block).
- * Thread-safe. */
+/* Blocks that lie one behind the other: @blocks from @address on, with their bytes, and 16 of a hash for each. */
+struct block_row {
+	uint64_t address;
+	const void *data; /* page-aligned */
+	const uint8_t *hashes;
+	uint32_t blocks;
+};
+
+#define IMAGE_ROWS_MOST 256
+
+/* Store @count rows of blocks of @object, IMAGE_ROWS_MOST at most: writes them at a free place of a file, all at once,
+ * and records an extent for each. Thread-safe. */
+int image_writer_rows(struct image_writer *w, uint32_t object, const struct block_row *rows,
+	size_t count, struct err *e);
+
+/* The same of one row. */
 int image_writer_data(struct image_writer *w, uint32_t object, uint64_t address,
 	const void *data, uint32_t blocks, const uint8_t *hashes, struct err *e);
 

@@ -50,10 +50,10 @@ struct image_writer {
 	struct buf tables; /* what hash_table of an extent is counted in: image_hash_tables.c */
 };
 
-/* Write @size bytes, a multiple of IMAGE_BLOCK, to a free place: *offset in the file *source.
- * Thread-safe. */
-int image_writer_blocks(struct image_writer *w, const void *data, size_t size, uint32_t *source,
-	uint64_t *offset, struct err *e);
+/* Write @count pieces of @size bytes in all, a multiple of IMAGE_BLOCK, to a free place: one behind the other
+ * from *offset on in the file *source. @pieces is changed. Thread-safe. */
+int image_writer_blocks(struct image_writer *w, struct iovec *pieces, int count, size_t size,
+	uint32_t *source, uint64_t *offset, struct err *e);
 
 /* The same of what @from has at @from_offset, and was read into @data with @hashes: shared with it
  * where the file system can (FICLONERANGE); then both are of what is shared. */

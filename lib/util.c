@@ -202,6 +202,25 @@ int pwrite_all(
 	return 0;
 }
 
+int pwritev_all(int fd, struct iovec *pieces, int count, uint64_t offset, const char *what,
+	struct err *e)
+{
+	while (count) {
+		ssize_t r = taken_by_write(pwritev(fd, pieces, count, offset), what, e);
+
+		if (r < 0)
+			return -1;
+		offset += r;
+		for (; count && (size_t)r >= pieces->iov_len; pieces++, count--)
+			r -= pieces->iov_len;
+		if (count) {
+			pieces->iov_base = (char *)pieces->iov_base + r;
+			pieces->iov_len -= r;
+		}
+	}
+	return 0;
+}
+
 int read_all(int fd, void *data, size_t n, const char *what, struct err *e)
 {
 	char *p = data;

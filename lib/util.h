@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "lib/err.h"
@@ -117,6 +118,9 @@ int close_all_except(struct buf *stay);
 int pread_all(int fd, void *data, size_t n, uint64_t offset, const char *what, struct err *e);
 int pwrite_all(
 	int fd, const void *data, size_t n, uint64_t offset, const char *what, struct err *e);
+/* The same of @count pieces, one behind the other in the file; @pieces is changed. */
+int pwritev_all(int fd, struct iovec *pieces, int count, uint64_t offset, const char *what,
+	struct err *e);
 int read_all(int fd, void *data, size_t n, const char *what, struct err *e);
 int write_all(int fd, const void *data, size_t n, const char *what, struct err *e);
 

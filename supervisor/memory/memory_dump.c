@@ -146,7 +146,7 @@ static struct image_region new_region(struct dump *d, const struct vma *v)
 static int dump_whole(
 	struct dump *d, const struct vma *v, struct image_region *r, struct err *e)
 {
-	struct memory_source *source = memory_source_new(d, v, 0);
+	struct memory_source *source = memory_source_own(d, v, false);
 	uint64_t end = v->end;
 	char byte;
 
@@ -411,7 +411,7 @@ static int dump_context(
 	if (dump_aio(d, v, r, e))
 		return -1;
 	private_pages_add_region(d, r);
-	memory_source_run(d, memory_source_new(d, v, 0), v->start, v->end, false, false);
+	memory_source_run(d, memory_source_own(d, v, false), v->start, v->end, false, false);
 	image_writer_range(d->writer, v->start, v->end, private_pages_segment_flags(v), true);
 	return 0;
 }

@@ -17,6 +17,10 @@ struct memory_source {
 /* Of pages of @v. It lives as long as @d. */
 struct memory_source *memory_source_new(struct dump *d, const struct vma *v, uint64_t delta);
 
+/* The same of pages that are saved at the addresses that they have; @copied: they are read from a copy, where there is
+ * one. Mappings that are read alike have the same, so that pages of several can be read at once. */
+struct memory_source *memory_source_own(struct dump *d, const struct vma *v, bool copied);
+
 /* Add [@start, @end) to the runs of @d: to d->copied_runs if @source is a copy's, else to d->runs. */
 void memory_source_run(struct dump *d, struct memory_source *source, uint64_t start,
 	uint64_t end, bool keep_zero, bool clean);
@@ -24,5 +28,8 @@ void memory_source_run(struct dump *d, struct memory_source *source, uint64_t st
 /* Reads what a run of @d is of the process's own memory: block_run.read of such runs; the context
  * is a struct memory_source. */
 int memory_source_read(void *context, uint64_t address, void *data, size_t size, struct err *e);
+/* The same for block_run.read_pieces. */
+int memory_source_read_pieces(
+	void *context, const struct block_piece *pieces, size_t count, struct err *e);
 
 #endif

@@ -108,10 +108,9 @@ static int find_runs(struct dump *d, int pagemap, const struct vma *v,
 static void add_runs(struct dump *d, const struct vma *v, const struct image_region *r,
 	const struct buf *runs)
 {
-	struct memory_source *source = memory_source_new(d, v, 0);
+	struct memory_source *source = memory_source_own(d, v, is_copied(v));
 	const struct page_run *run = runs->data;
 
-	source->copied = is_copied(v);
 	for (size_t i = 0; i < buf_count(runs, struct page_run); i++)
 		if (run[i].kind != PAGES_GUARD)
 			memory_source_run(d, source, run[i].start, run[i].end, is_file(r),
@@ -145,7 +144,7 @@ int private_pages_dump(struct dump *d, int pagemap, const struct vma *v,
 		return -1;
 	add_region_parts(d, r, &runs, private_pages_add_region);
 	if (is_file(r) && wants_first_page(d, v, &runs))
-		memory_source_run(d, memory_source_new(d, v, 0), v->start,
+		memory_source_run(d, memory_source_own(d, v, false), v->start,
 			v->start + IMAGE_BLOCK, true, false);
 	add_runs(d, v, r, &runs);
 	return 0;

@@ -76,7 +76,9 @@ struct dump {
 	struct buf *shared_runs;  /* the same for shared objects, of all processes, to go to the
 				  * job's file */
 	struct buf contexts;      /* memory that the runs' contexts live in */
-	struct buf device;        /* struct device_range: memory of GPUs */
+	/* Of those, what runs at their own addresses have (memory_source_own()); NULL: none yet. */
+	struct memory_source *own_sources[2][2];
+	struct buf device; /* struct device_range: memory of GPUs */
 	uint64_t memory_bytes;
 	struct memory_use use; /* while it is frozen */
 };

@@ -385,6 +385,167 @@ static void test_failure(const uint8_t *memory)
 	image_writer_abort(w);
 }
 
+/* ---- pages here and there ---- */
+
+/* Calls that have read something, and what of it nobody was to read. */
+static unsigned reads, needless;
+static bool to_read[BLOCKS];
+
+static void look_at_read(uint64_t address, size_t size)
+{
+	for (uint64_t at = address; at < address + size; at += IMAGE_BLOCK)
+		__atomic_fetch_add(
+			&needless, !to_read[(at - BASE) / IMAGE_BLOCK], __ATOMIC_RELAXED);
+}
+
+static int read_one(void *context, uint64_t address, void *data, size_t size, struct err *e)
+{
+	__atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);
+	look_at_read(address, size);
+	memcpy(data, (char *)context + (address - BASE), size);
+	return 0;
+}
+
+static int read_several(
+	void *context, const struct block_piece *pieces, size_t count, struct err *e)
+{
+	__atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);
+	for (size_t i = 0; i < count; i++) {
+		look_at_read(pieces[i].address, pieces[i].size);
+		memcpy(pieces[i].data, (char *)context + (pieces[i].address - BASE),
+			pieces[i].size);
+	}
+	return 0;
+}
+
+/* Of ten blocks the first has changed, as the source knows, and the others have not. */
+static struct buf scattered_runs(const uint8_t *memory, bool keep_zero)
+{
+	struct buf runs = {0};
+
+	for (uint32_t i = 0; i < BLOCKS; i += 10) {
+		struct block_run run = {.address = BASE + i * (uint64_t)IMAGE_BLOCK,
+			.size = IMAGE_BLOCK,
+			.keep_zero = keep_zero && i % 20,
+			.read = read_one,
+			.read_pieces = read_several,
+			.context = (void *)memory};
+
+		buf_push(&runs, struct block_run, &run);
+		run.address += IMAGE_BLOCK;
+		run.size = 9 * IMAGE_BLOCK;
+		run.clean = true;
+		buf_push(&runs, struct block_run, &run);
+	}
+	return runs;
+}
+
+static struct image *save_scattered(const uint8_t *memory, const struct image *parent,
+	unsigned threads, bool keep_zero, uint64_t *stored)
+{
+	static const uint32_t sources[2] = {1, 2};
+	struct image_writer *w = start(1);
+	cleanup_buf struct buf runs = scattered_runs(memory, keep_zero);
+	struct err e = ERR_INIT;
+	uint64_t done = 0;
+	struct blocks_to_write to_write = {.runs = runs.data,
+		.run_count = buf_count(&runs, struct block_run),
+		.writer = w,
+		.parent = parent,
+		.parent_source = sources,
+		.pack = how,
+		.threads = threads,
+		.done = &done};
+
+	reads = needless = 0;
+	ok(!blocks_write(&to_write, &e), "%u threads write pages here and there %s", threads,
+		e.msg);
+	ok(done == BLOCKS * IMAGE_BLOCK, "all was handled");
+	*stored = image_writer_stored(w) / IMAGE_BLOCK;
+	return finish(w, 1);
+}
+
+/* The blocks of that number, which are zero, are in no image unless zeros are asked for. */
+#define ZERO_CHANGED 1000u
+#define ZERO_CLEAN   1005u
+
+static void test_scattered(uint8_t *memory, unsigned threads, const char *method)
+{
+	struct image *first, *second;
+	uint64_t stored;
+
+	compress(method);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		fill(memory, i, i % 251 + 1);
+	memset(memory + ZERO_CLEAN * (size_t)IMAGE_BLOCK, 0, IMAGE_BLOCK);
+	first = save(0, memory, NULL, threads, false, &stored);
+	memset(to_read, 0, sizeof(to_read));
+	to_read[ZERO_CLEAN] = true;
+	for (uint32_t i = 0; i < BLOCKS; i += 10) {
+		randomise(memory, i, 1);
+		to_read[i] = true;
+	}
+	memset(memory + ZERO_CHANGED * (size_t)IMAGE_BLOCK, 0, IMAGE_BLOCK);
+	memset(memory + (ZERO_CHANGED + 10) * (size_t)IMAGE_BLOCK, 0, IMAGE_BLOCK);
+	second = save_scattered(memory, first, threads, true, &stored);
+	ok(stored == BLOCKS / 10 - 2, "what has changed is stored (%lu)",
+		(unsigned long)stored);
+	ok(!needless, "what has not is not read, but for zeros (%u blocks are)", needless);
+	ok(reads <= BLOCKS / 10 / 64 + 2, "many at once (%u calls for %u pages)", reads,
+		BLOCKS / 10 + 1);
+	ok(matches(second, memory) && !image_check_all(second, NULL), "the image is right");
+	ok(!image_find(second, 0, BASE + ZERO_CLEAN * (uint64_t)IMAGE_BLOCK) &&
+			!image_find(second, 0, BASE + ZERO_CHANGED * (uint64_t)IMAGE_BLOCK),
+		"zeros are left out");
+	ok(image_find(second, 0, BASE + (ZERO_CHANGED + 10) * (uint64_t)IMAGE_BLOCK),
+		"and recorded where they were asked for, of the same chunk");
+	image_close(second);
+	image_close(first);
+	compress("none");
+}
+
+/* Small pieces of another source do not come into the same chunk. */
+static void test_mixed(uint8_t *memory)
+{
+	static uint8_t others[128 * IMAGE_BLOCK];
+	struct image_writer *w = start(0);
+	struct block_run runs[128];
+	struct err e = ERR_INIT;
+	unsigned wrong = 0;
+	struct image *img;
+
+	for (uint32_t i = 0; i < 64; i++) {
+		fill(memory, i, 1);
+		fill(others, 64 + i, 2);
+		runs[2 * i] = (struct block_run){.address = BASE + i * (uint64_t)IMAGE_BLOCK,
+			.size = IMAGE_BLOCK,
+			.read = read_one,
+			.read_pieces = read_several,
+			.context = memory};
+		runs[2 * i + 1] = runs[2 * i];
+		runs[2 * i + 1].context = others;
+		runs[2 * i + 1].address += 64 * IMAGE_BLOCK;
+	}
+	ok(!blocks_write(
+		   &(struct blocks_to_write){
+			   .runs = runs, .run_count = 128, .writer = w, .threads = 1},
+		   &e),
+		"two sources take turns %s", e.msg);
+	img = finish(w, 0);
+	for (uint32_t i = 0; i < 128; i++) {
+		const struct image_extent *x = image_find(img, runs[i].object, runs[i].address);
+		const uint8_t *want = (uint8_t *)runs[i].context + (runs[i].address - BASE);
+		uint8_t block[IMAGE_BLOCK];
+
+		wrong += !x ||
+			 image_read_blocks(img, x, (runs[i].address - x->address) / IMAGE_BLOCK,
+				 1, block, NULL) < 0 ||
+			 memcmp(block, want, IMAGE_BLOCK);
+	}
+	ok(!wrong, "each has its own blocks (%u wrong)", wrong);
+	image_close(img);
+}
+
 #define FILES 3
 
 /* Of how many files something has been read. */
@@ -465,6 +626,10 @@ int main(void)
 		test_packs(memory, 3, (const char *const[]){"lz4", "none", "zstd"});
 	}
 	hashes = OF_NONE;
+	test_scattered(memory, 1, "none");
+	test_scattered(memory, 3, "none");
+	test_scattered(memory, 2, "lz4");
+	test_mixed(memory);
 	test_damage(memory);
 	test_files(memory);
 	test_garbage(memory);
