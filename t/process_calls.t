@@ -1,6 +1,7 @@
 #!/bin/bash
 # One process more in a tree costs a checkpoint no more calls of ptrace(2) than it did: most of them make it run or stop.
 # It costs no thread, as those that write memory go from one process to the next, and the event loop is not woken for it.
+# And it has no more files of /proc opened: none about the supervisor itself, which is the same for all.
 # strace counts the calls. In an IPC namespace of its own, where others use semaphores that it could have operated on, too
 # (SEM_UNDO).
 if [ -z "${OWN_IPC:-}" ]; then
@@ -44,16 +45,23 @@ count_calls() { # PROCESSES
 	count=$(grep -c ' ptrace(' calls)
 	threads=$(grep -c ' clone3\?(' calls)
 	wakes=$(grep -c ' poll(' calls)
+	# But for what is looked at time and again during a freeze, which takes longer on a busy machine.
+	grep ' openat(' calls | grep -v '/task"\|/children"\|"/proc/self/task/[0-9]*/syscall"' >opened
+	files=$(wc -l <opened)
+	own=$(grep -c "\"/proc/\(self\|$sup\)/" opened)
 	sweep >/dev/null
 	ipcrm --all=sem
 }
 
 have python3 || skip "semaphores of others" "no python3"
 count_calls 4
-few=$count few_threads=$threads few_wakes=$wakes
+few=$count few_threads=$threads few_wakes=$wakes few_own=$own few_files=$files
 count_calls 24
 each=$(((count - few) / 20))
 ok "a process takes $each, and 40 were counted once" [ $each -gt 0 -a $each -le 46 ]
+opened=$(((files - few_files) / 20))
+ok "it has $opened files opened, and 39 were counted once" [ $opened -gt 0 -a $opened -le 43 ]
+ok "of those of /proc about the supervisor itself none ($own for 24, $few_own for 4)" [ "$own" -lt $((few_own + 20)) ]
 ok "and no thread ($threads for 24, $few_threads for 4)" [ "$threads" -lt $((few_threads + 20)) ]
 ok "the event loop is not woken for each ($wakes times for 24, $few_wakes for 4)" [ "$wakes" -lt $((few_wakes + 20)) ]
 

@@ -21,9 +21,6 @@
 /* From a disk's end of a request to the event. */
 #define DELAY_NS 10000000ull
 
-/* In /proc/PID/maps. */
-#define AIO_NAME "/[aio]"
-
 /* The disks that the files of @p are on (dev_t): none at all where some cannot be told, as they
  * are on a network, or on several disks. */
 static void find_disks(const struct process *p, struct buf *disks)
@@ -143,6 +140,8 @@ int dump_settle_aio(const struct process *p, struct err *e)
 	size_t len;
 	int name;
 
+	if (!p->may_have_aio)
+		return 0;
 	if (read_file(path, &text, &len, e))
 		return -1;
 	for (const char *line = text; line && *line; line = strchr(line, '\n')) {

@@ -211,7 +211,7 @@ static int dump_private_file(
 		return private_pages_dump(d, pagemap, v, r, e);
 	}
 	/* A private mapping of /dev/zero is anonymous memory under another name. */
-	if (!stat(v->name, &st) && S_ISCHR(st.st_mode) && !strcmp(v->name, "/dev/zero")) {
+	if (!strcmp(v->name, "/dev/zero") && !stat(v->name, &st) && S_ISCHR(st.st_mode)) {
 		r->kind = IMAGE_REGION_ANON;
 		return private_pages_dump(d, pagemap, v, r, e);
 	}

@@ -44,6 +44,7 @@ static int dump_begin(struct checkpoint_work *w, size_t i)
 	d->deadline_ns = w->request->deadline_ns;
 	d->portable = w->s->options.portable;
 	d->namespaces = &w->namespaces;
+	d->own = &w->own;
 	d->shared_runs = &w->shared_runs;
 	if (w->s->options.incremental && w->s->options.dirty == DIRTY_UFFD)
 		d->dirty = &w->s->dirty;
@@ -188,6 +189,8 @@ static int begin_files(struct checkpoint_work *w)
 	w->dumps = xcalloc(w->process_count, sizeof(*w->dumps));
 	w->info.process_count = w->tree.count;
 	namespaces_read(&w->namespaces, checkpoint_reaper(w), w->tree.processes[0]->task);
+	if (own_state_read(&w->own, w->e))
+		return -1;
 	for (size_t i = 0; i < w->process_count; i++)
 		if (dump_begin(w, i))
 			return -1;

@@ -66,6 +66,7 @@ void checkpoint_work_end(struct checkpoint_work *w)
 	if (w->fds)
 		fd_dump_free(w->fds);
 	namespaces_free(&w->namespaces);
+	own_state_free(&w->own);
 	buf_free(&w->shared_runs);
 	peers_free(w->peers);
 	free(w->writers);

@@ -13,6 +13,7 @@
 #include "supervisor/run/take_checkpoint.h"
 #include "supervisor/split/running_mpi.h"
 #include "supervisor/state/dump.h"
+#include "supervisor/state/own_state.h"
 #include "supervisor/tree/gpu_wait.h"
 
 /* What a process has to do with blocks that several have (ckpt/common_blocks.h): others may find its, and it looks for
@@ -48,11 +49,12 @@ struct checkpoint_work {
 	struct dump *dumps;
 	size_t process_count;         /* of both */
 	struct namespaces namespaces; /* of the program */
-	uint64_t fork_room;           /* bytes that copies of further processes may take */
-	struct peers *peers;          /* NULL: no process can have blocks of another one */
-	struct peer_role *roles;      /* of each process */
-	size_t last_looks;            /* the last process that looks for them */
-	struct buf shared_runs;       /* struct block_run: shared memory without a descriptor */
+	struct own_state own;
+	uint64_t fork_room;      /* bytes that copies of further processes may take */
+	struct peers *peers;     /* NULL: no process can have blocks of another one */
+	struct peer_role *roles; /* of each process */
+	size_t last_looks;       /* the last process that looks for them */
+	struct buf shared_runs;  /* struct block_run: shared memory without a descriptor */
 	struct fd_dump *fds;
 	struct buf ending; /* pidfds of processes that have been killed */
 };

@@ -40,14 +40,13 @@ static bool has_line(const char *text, const char *line, size_t size)
 	return false;
 }
 
-int cgroup_read(pid_t pid, struct buf *out, struct err *e)
+int cgroup_read(pid_t pid, const char *mine, struct buf *out, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/cgroup", pid);
-	cleanup_free char *its = NULL, *mine = NULL;
+	cleanup_free char *its = NULL;
 	size_t size;
 
-	/* Not on every kernel. */
-	if (read_file("/proc/self/cgroup", &mine, &size, NULL))
+	if (!mine)
 		return 0;
 	if (read_file(path, &its, &size, e))
 		return -1;

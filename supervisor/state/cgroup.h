@@ -12,8 +12,9 @@
 #include "lib/err.h"
 #include "lib/util.h"
 
-/* Lines of /proc/PID/cgroup (cgroups(7)) that differ from our own: text, into @out. */
-int cgroup_read(pid_t pid, struct buf *out, struct err *e);
+/* Lines of /proc/PID/cgroup (cgroups(7)) that @mine, the text of /proc/self/cgroup, has not: into @out. NULL: this kernel
+ * has no cgroups. */
+int cgroup_read(pid_t pid, const char *mine, struct buf *out, struct err *e);
 
 /* Put process @pid where the @size bytes of @text say. Where that is impossible (the cgroup is
  * gone, or not ours to write to), @notice is told why, and it stays where it is. */

@@ -45,6 +45,7 @@ struct dump {
 	struct fd_dump *fds;
 	struct module_cache *modules;
 	const struct namespaces *namespaces; /* that the target must share */
+	const struct own_state *own;         /* state/own_state.h: the supervisor's */
 	uint64_t deadline_ns;                /* of the checkpoint, CLOCK_MONOTONIC; 0: none */
 	bool portable;
 	bool has_capabilities;

@@ -53,15 +53,10 @@ static bool may_ask(void)
 	return !syscall(SYS_kcmp, getpid(), getpid(), KCMP_VM, 0L, 0L);
 }
 
-int landlock_is_possible(const struct thread *t, struct err *e)
+bool landlock_is_possible(const struct thread *t, const char *own_status)
 {
-	cleanup_free char *mine = NULL;
-
-	if (!may_be_restricted(t->status) || !may_ask() ||
-		syscall(SYS_landlock_create_ruleset, NULL, 0L, CREATE_RULESET_VERSION) <= 0)
-		return 0;
-	mine = procfs_status(getpid(), getpid(), e);
-	return mine ? could_look(mine, t->status) : -1;
+	return may_be_restricted(t->status) && could_look(own_status, t->status) && may_ask() &&
+	       syscall(SYS_landlock_create_ruleset, NULL, 0L, CREATE_RULESET_VERSION) > 0;
 }
 
 struct remote_query *landlock_ask(const struct thread *t, struct remote_query *q)

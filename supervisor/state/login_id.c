@@ -6,10 +6,10 @@
  * where a process had others than we have.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/notices.h"
 #include "supervisor/state/dump.h"
+#include "supervisor/state/own_state.h"
 
 #define UNSET "4294967295"
 
@@ -23,11 +23,11 @@ static char *read_id(pid_t pid, const char *which)
 	return read_file(path, &text, &len, NULL) ? NULL : text;
 }
 
-static bool has_ours(pid_t task, const char *which)
+static bool has_ours(pid_t task, const char *which, const char *ours)
 {
-	cleanup_free char *its = read_id(task, which), *ours = read_id(getpid(), which);
+	cleanup_free char *its = ours ? read_id(task, which) : NULL;
 
-	return !its || !ours || !strcmp(its, ours);
+	return !its || !strcmp(its, ours);
 }
 
 /* Sessions' processes are many: the notice is the same for all. */
@@ -35,7 +35,8 @@ void dump_login_id(const struct dump *d)
 {
 	cleanup_free char *id = NULL;
 
-	if (has_ours(d->process->task, "loginuid") && has_ours(d->process->task, "sessionid"))
+	if (has_ours(d->process->task, "loginuid", d->own->login_id) &&
+		has_ours(d->process->task, "sessionid", d->own->audit_session))
 		return;
 	id = read_id(d->process->task, "loginuid");
 	notice_add("the program has set its login id (/proc/PID/loginuid is %s), which is not "

@@ -18,6 +18,7 @@
 #include "supervisor/state/dump.h"
 #include "supervisor/state/membarrier.h"
 #include "supervisor/state/mempolicy.h"
+#include "supervisor/state/own_state.h"
 #include "supervisor/state/seccomp.h"
 #include "supervisor/state/thread_settings_dump.h"
 #include "supervisor/target/memory_limits.h"
@@ -154,7 +155,8 @@ static int refuse_thread(struct dump *d, struct thread *t, const char *first, st
 			"process %d (%s) uses tagged pointers (LAM), which is not "
 			"supported",
 			p->pid, p->comm);
-	return seccomp_suspend(p, t, e) || refuse_namespaces(d, t->tracee.tid, e) ||
+	return seccomp_suspend(p, t, d->own->status, e) ||
+			       refuse_namespaces(d, t->tracee.tid, e) ||
 			       refuse_differing(d, t, first, e)
 		       ? -1
 		       : 0;
@@ -533,7 +535,8 @@ static int write_cgroups(struct dump *d, struct err *e)
 {
 	cleanup_buf struct buf text = {0};
 
-	if (refuse_apart(d->process, e) || cgroup_read(d->process->task, &text, e))
+	if (refuse_apart(d->process, e) ||
+		cgroup_read(d->process->task, d->own->cgroup, &text, e))
 		return -1;
 	if (text.len)
 		image_writer_note(d->writer, IMAGE_NOTE_CGROUPS, text.data, text.len);
@@ -562,15 +565,15 @@ static bool is_stopped(const struct process *p)
 
 /* Whether a security module has another label for the process than for us. Without such a module there is nothing to
  * be read. */
-static bool has_own_label(const struct process *p)
+static bool has_own_label(const struct dump *d)
 {
-	cleanup_free char *path = xasprintf("/proc/%d/attr/current", p->task);
-	cleanup_free char *own = NULL, *label = NULL;
-	size_t own_size, size;
+	cleanup_free char *path = xasprintf("/proc/%d/attr/current", d->process->task);
+	cleanup_free char *label = NULL;
+	size_t size;
 
-	if (read_file("/proc/self/attr/current", &own, &own_size, NULL))
+	if (!d->own->label)
 		return false;
-	return read_file(path, &label, &size, NULL) || strcmp(own, label);
+	return read_file(path, &label, &size, NULL) || strcmp(d->own->label, label);
 }
 
 int dump_process(struct dump *d, struct err *e)
@@ -605,7 +608,7 @@ int dump_process(struct dump *d, struct err *e)
 		return err_prefix(e, "cannot save process %d (%s)", p->pid, p->comm);
 	if (is_stopped(p))
 		ip.flags |= IMAGE_PROCESS_STOPPED;
-	if (has_own_label(p))
+	if (has_own_label(d))
 		ip.flags |= IMAGE_PROCESS_LABELLED;
 	image_writer_note(d->writer, IMAGE_NOTE_PROCESS, &ip, sizeof(ip));
 	return 0;

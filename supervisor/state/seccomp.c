@@ -18,24 +18,20 @@
 
 /* Filters can only be added: as many as we have are ours, which a container has put all of its
  * processes under. They come from the process that restarts the program. */
-static bool has_own(const char *status)
+static bool has_own(const char *status, const char *mine)
 {
-	cleanup_free char *mine = NULL;
-
 	if (!status_number(status, "Seccomp", 10))
 		return false;
-	mine = procfs_status(getpid(), getpid(), NULL);
-	return !mine ||
-	       status_number(mine, "Seccomp", 10) != status_number(status, "Seccomp", 10) ||
+	return status_number(mine, "Seccomp", 10) != status_number(status, "Seccomp", 10) ||
 	       status_number(mine, "Seccomp_filters", 10) !=
 		       status_number(status, "Seccomp_filters", 10) ||
 	       !*status_value(status, "Seccomp_filters");
 }
 
-int seccomp_suspend(struct process *p, struct thread *t, struct err *e)
+int seccomp_suspend(struct process *p, struct thread *t, const char *own_status, struct err *e)
 {
 	t->seccomp = 0;
-	if (!has_own(t->status))
+	if (!has_own(t->status, own_status))
 		return 0;
 	t->seccomp = status_number(t->status, "Seccomp", 10);
 	if (!tracee_suspend_seccomp(&t->tracee, false, e))

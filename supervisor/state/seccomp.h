@@ -14,8 +14,9 @@
 #include "supervisor/target/process.h"
 
 /* Before anything is run in the thread @t: its filters, if it has any of its own, do not act
- * until it is let go. Where that is not allowed it is refused. */
-int seccomp_suspend(struct process *p, struct thread *t, struct err *e);
+ * until it is let go. Where that is not allowed it is refused. @own_status is the text of the supervisor's own
+ * /proc/PID/status. */
+int seccomp_suspend(struct process *p, struct thread *t, const char *own_status, struct err *e);
 
 /* Filters of all threads of @p, for which that was done. */
 int seccomp_dump(struct process *p, struct image_writer *w, struct err *e);

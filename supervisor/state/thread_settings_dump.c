@@ -13,6 +13,7 @@
 #include "lib/util.h"
 #include "supervisor/state/landlock_refuse.h"
 #include "supervisor/state/mempolicy.h"
+#include "supervisor/state/own_state.h"
 #include "supervisor/state/thread_settings_dump.h"
 
 #ifndef PR_GET_TID_ADDRESS
@@ -124,10 +125,10 @@ int ask_thread_settings(struct dump *d, const struct thread *t, struct thread_se
 	struct image_thread *it, struct err *e)
 {
 	struct thread_questions *q = &s->questions;
-	int restricted = landlock_is_possible(t, e);
+	bool restricted = landlock_is_possible(t, d->own->status);
 	bool memory_failure;
 
-	if (restricted < 0 || read_task_flags(t, it, &memory_failure, e))
+	if (read_task_flags(t, it, &memory_failure, e))
 		return -1;
 	ask_signal_stack(q, &s->stack);
 	ask_prctl_at(q, PR_GET_TID_ADDRESS, &it->clear_child_tid, sizeof(it->clear_child_tid));

@@ -1,5 +1,6 @@
 /*
- * process.c - finds the vdso and the namespaces of a process that has been frozen.
+ * process.c - finds the vdso and the namespaces of a process that has been frozen, and whether it may have
+ * contexts of asynchronous I/O.
  */
 #include "supervisor/target/process.h"
 
@@ -21,24 +22,25 @@ static const char *why_no_vdso(void)
 }
 
 /* smaps would walk the page tables of the whole process for one address. */
-static int find_vdso(struct process *p, struct err *e)
+static int read_map(struct process *p, struct err *e)
 {
 	cleanup_free char *path = xasprintf("/proc/%d/maps", p->task);
-	cleanup_file FILE *maps = fopen(path, "re");
-	unsigned long start, end;
-	char line[512];
+	cleanup_free char *text = NULL;
+	char *line, *end = NULL;
+	size_t size;
 
-	if (!maps)
-		return err_set(e, errno, "cannot open %s", path);
-	while (fgets(line, sizeof(line), maps)) {
-		if (!strstr(line, " [vdso]"))
-			continue;
-		if (sscanf(line, "%lx-%lx", &start, &end) != 2)
-			break;
-		p->vdso = start;
-		p->vdso_size = end - start;
-		return 0;
+	if (read_file(path, &text, &size, e))
+		return -1;
+	p->may_have_aio = strstr(text, AIO_NAME);
+	line = strstr(text, " [vdso]");
+	while (line && line > text && line[-1] != '\n')
+		line--;
+	if (line) {
+		p->vdso = strtoull(line, &end, 16);
+		p->vdso_size = *end == '-' ? strtoull(end + 1, NULL, 16) - p->vdso : 0;
 	}
+	if (line && p->vdso_size)
+		return 0;
 	return err_set(e, 0,
 		"process %d (%s) has no vdso, without which nothing can be run in it: %s",
 		p->pid, p->comm, why_no_vdso());
@@ -72,7 +74,7 @@ int process_prepare(struct process *p, struct err *e)
 	if (p->mem_fd < 0)
 		return err_set(
 			e, errno, "cannot open the memory of process %d (%s)", p->pid, p->comm);
-	if (find_vdso(p, e))
+	if (read_map(p, e))
 		return -1;
 	vdso = xmalloc(p->vdso_size);
 	if (tracee_read(p->mem_fd, p->vdso, vdso, p->vdso_size, e))

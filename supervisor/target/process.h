@@ -59,8 +59,9 @@ struct process {
 	uint64_t vdso, vdso_size;
 	uint64_t cave; /* 0: not looked for yet */
 	size_t cave_room;
-	bool sees_us;   /* by our process id: it is in our pid namespace */
-	bool cave_lost; /* a thread may still be on its way home: nothing more is run */
+	bool sees_us;      /* by our process id: it is in our pid namespace */
+	bool may_have_aio; /* a mapping of it has the name of contexts of asynchronous I/O */
+	bool cave_lost;    /* a thread may still be on its way home: nothing more is run */
 	struct lower_half *lower; /* split/lower_half.h; NULL: it has none; */
 	void (*free_lower)(struct lower_half *lower); /* else what frees it */
 	bool has_window;    /* it has a lower half, or the remains of its parent's */
@@ -80,7 +81,10 @@ struct tree {
 	struct clock_shifts clocks; /* the tree's against ours */
 };
 
-/* Open /proc/PID/mem and find the cave. Once a process, after it has been frozen. */
+/* How mappings are called that are contexts of asynchronous I/O (aio_setup_ring() in the kernel). */
+#define AIO_NAME "/[aio]"
+
+/* Open /proc/PID/mem, find the cave, and see what its memory map tells. Once a process, after it has been frozen. */
 int process_prepare(struct process *p, struct err *e);
 
 /* The process of that id; NULL: it has none. */
