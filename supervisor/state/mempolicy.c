@@ -116,6 +116,10 @@ static int dump_line(struct dump *d, struct remote *r, uint64_t scratch, const c
 	return 0;
 }
 
+/* As much of numa_maps as is read at once: as with smaps (lib/procfs.c), the kernel walks the page tables of a mapping
+ * once more whose line does not fit into the rest of a page. */
+#define NUMA_STEP 2048
+
 int mempolicy_dump(struct dump *d, struct remote *r, uint64_t scratch, struct err *e)
 {
 	cleanup_free char *numa_path = xasprintf("/proc/%d/numa_maps", d->process->task);
@@ -127,7 +131,8 @@ int mempolicy_dump(struct dump *d, struct remote *r, uint64_t scratch, struct er
 
 	if (!mempolicy_matters() || access(numa_path, F_OK))
 		return 0;
-	if (read_file(numa_path, &numa, &len, e) || read_file(maps_path, &maps, &len, e))
+	if (read_file_in_steps(numa_path, NUMA_STEP, &numa, &len, e) ||
+		read_file(maps_path, &maps, &len, e))
 		return -1;
 	line = maps;
 	for (const char *p = numa; p && *p; p = strchr(p, '\n')) {
