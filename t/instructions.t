@@ -25,10 +25,10 @@ zero 27
 hash_sse2 4173
 hash_avx2 1468
 names 219
-write 60
-compare 155
-lz4 79
-zstd 79
+write 67
+compare 164
+lz4 81
+zstd 81
 '
 blocks=2048
 zero_blocks=512
