@@ -19,7 +19,7 @@
 #include "shared/address_windows.h"
 
 #define RECORDS_MAGIC   0x7364726f63657274 /* "trecords" */
-#define RECORDS_VERSION 14
+#define RECORDS_VERSION 15
 
 #define RECORDS_CHUNK (2ul << 20) /* bytes of the arena that are mapped together */
 

@@ -5,9 +5,9 @@
 . "$top/t/job_lib.sh"
 . "$top/t/mpi_job_lib.sh"
 
-build_programs mpi_alone mpi_job mpi_messages mpi_buffered mpi_lasting mpi_windows mpi_files mpi_sessions mpi_partitioned
+build_programs mpi_alone mpi_job mpi_messages mpi_buffered mpi_lasting mpi_windows mpi_many_windows mpi_files mpi_sessions mpi_partitioned
 alone=$PWD/mpi_alone job=$PWD/mpi_job messages=$PWD/mpi_messages lasting=$PWD/mpi_lasting
-windows=$PWD/mpi_windows buffered=$PWD/mpi_buffered files=$PWD/mpi_files sessions=$PWD/mpi_sessions partitioned=$PWD/mpi_partitioned
+windows=$PWD/mpi_windows many=$PWD/mpi_many_windows buffered=$PWD/mpi_buffered files=$PWD/mpi_files sessions=$PWD/mpi_sessions partitioned=$PWD/mpi_partitioned
 
 # ---- one rank ----
 
@@ -125,6 +125,22 @@ for count in $(sizes 2 3); do
 	tell "$count ranks that reach each other's windows, three times saved, killed and brought back"
 	kill_all
 done
+
+# Many at a time, which share what the library has for them.
+PROGRAM=$many
+for how in '' threads; do
+	count=$([ -n "$how" ] && echo 2 || echo 3)
+	job_arena "many-windows-$how"
+	# shellcheck disable=SC2086 # none, or one
+	three_times "$count" $how
+	tell "$count ranks with many windows${how:+, of two threads}, three times saved, killed and brought back"
+	kill_all
+done
+
+job_arena churn
+step="its end" && ranks 2 "${run[@]}" -- "$many" churn && launched_well && [ "$(cat out.* | sort -u)" = ok ]
+tell "windows that are freed leave nothing in the library"
+kill_all
 
 # Files that they read and write together.
 PROGRAM=$files

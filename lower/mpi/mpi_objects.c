@@ -225,6 +225,7 @@ int objects_make(struct mpi_state *s)
 	memset(s->buckets, 0, sizeof(s->buckets));
 	insert_by_handle(s, &s->world);
 	insert_by_handle(s, &s->self);
+	windows_forget(s);
 	if (!failed)
 		failed = mpi_functions_find() < 0;
 	/* Errors are ours to report, until the program's handlers are set: handlers_make(). */

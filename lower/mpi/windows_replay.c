@@ -1,7 +1,7 @@
 /*
- * windows_replay.c - windows are made again over the memory that they had, each with its second one, whose words hold
- * the state of all locks (stubs/mpi/windows.c): nothing is to be locked again. Both are in a passive epoch, so
- * operations can be completed at any time.
+ * windows_replay.c - windows are made again over the memory that they had, and so is what those of the same ranks have
+ * in common, whose words hold the state of all locks (stubs/mpi/windows.c): nothing is to be locked again. All are in a
+ * passive epoch, so operations can be completed at any time.
  */
 #include "lower/mpi/windows_replay.h"
 
@@ -34,7 +34,7 @@ int window_save(struct mpi_object *o)
 		return agent_fail("it has a window of memory that ranks share, or with "
 				  "processes of another "
 				  "MPI_COMM_WORLD");
-	if (MPI_DO(Comm_group, o->window->comm, &group))
+	if (MPI_DO(Comm_group, o->window->control->comm, &group))
 		return -1;
 	r = group_save(&o->saved, group);
 	if (MPI_DO(Group_free, &group) || r || MPI_DO(Win_get_info, o->real, &info))
@@ -56,26 +56,37 @@ static int attach_regions(int real, const struct mpi_region *region)
 static int make_real(const struct mpi_window *w, int info, int *real)
 {
 	if (w->flavor == FLAVOR_DYNAMIC)
-		return MPI_DO(Win_create_dynamic, info, w->comm, real) ||
+		return MPI_DO(Win_create_dynamic, info, w->control->comm, real) ||
 				       attach_regions(*real, w->regions)
 			       ? -1
 			       : 0;
 	if (w->large_unit <= INT_MAX)
-		return MPI_DO(
-			Win_create, w->base, w->bytes, (int)w->large_unit, info, w->comm, real);
+		return MPI_DO(Win_create, w->base, w->bytes, (int)w->large_unit, info,
+			w->control->comm, real);
 	if (!mpi.Win_create_c)
 		return agent_fail("the MPI library has no MPI_Win_create_c");
-	return MPI_DO(Win_create_c, w->base, w->bytes, w->large_unit, info, w->comm, real);
+	return MPI_DO(
+		Win_create_c, w->base, w->bytes, w->large_unit, info, w->control->comm, real);
 }
 
-static int make_control(struct mpi_window *w)
+static int make_control(struct mpi_window_control *c, int group, int tag)
 {
-	return MPI_DO(Win_create, w->words, mpi_window_words(w) * sizeof(*w->words),
-		       sizeof(*w->words), MPI_INFO_NULL, w->comm, &w->control) ||
-			       MPI_DO(Win_set_errhandler, w->control, MPI_ERRORS_RETURN) ||
-			       MPI_DO(Win_lock_all, MODE_NOCHECK, w->control)
+	uint64_t bytes = mpi_control_word(c->size, c->places) * sizeof(*c->words);
+
+	return MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &c->comm) ||
+			       MPI_DO(Comm_set_errhandler, c->comm, MPI_ERRORS_RETURN) ||
+			       MPI_DO(Win_create, c->words, bytes, sizeof(*c->words),
+				       MPI_INFO_NULL, c->comm, &c->real) ||
+			       MPI_DO(Win_set_errhandler, c->real, MPI_ERRORS_RETURN) ||
+			       MPI_DO(Win_lock_all, MODE_NOCHECK, c->real)
 		       ? -1
 		       : 0;
+}
+
+void windows_forget(struct mpi_state *s)
+{
+	for (struct mpi_window_control *c = s->controls; c; c = c->next)
+		c->real = c->comm = 0;
 }
 
 /* ---- memory that ranks share ---- */
@@ -92,10 +103,10 @@ static int check_shared(const struct mpi_window *w)
 		__atomic_store_n(&head->token, token, __ATOMIC_SEQ_CST);
 	}
 	here = token;
-	if (MPI_DO(Allreduce, &here, &token, 1, TYPE_INT, MAXIMUM, w->comm))
+	if (MPI_DO(Allreduce, &here, &token, 1, TYPE_INT, MAXIMUM, w->control->comm))
 		return -1;
 	here = __atomic_load_n(&head->token, __ATOMIC_SEQ_CST) == (uint64_t)token;
-	if (MPI_DO(Allreduce, &here, &all, 1, TYPE_INT, MINIMUM, w->comm))
+	if (MPI_DO(Allreduce, &here, &all, 1, TYPE_INT, MINIMUM, w->control->comm))
 		return -1;
 	return all ? 0
 		   : agent_fail("ranks that share the memory of a window "
@@ -108,15 +119,15 @@ int window_make(struct mpi_object *o, struct saved_reader *r)
 	struct mpi_window *w = o->window;
 	int group, info, tag = o->count ? (int)(o->count->number & 0x7fff) : 0;
 
-	if (group_make(r, &group) < 0 || info_make(r, &info) < 0 ||
-		MPI_DO(Comm_create_group, MPI_COMM_WORLD, group, tag, &w->comm) ||
-		MPI_DO(Group_free, &group) ||
-		MPI_DO(Comm_set_errhandler, w->comm, MPI_ERRORS_RETURN) ||
-		(w->shared && check_shared(w)))
+	if (group_make(r, &group) < 0 || info_make(r, &info) < 0)
+		return -1;
+	/* All its ranks make the same one of its windows first. */
+	if ((!w->control->real && make_control(w->control, group, tag)) ||
+		MPI_DO(Group_free, &group) || (w->shared && check_shared(w)))
 		return -1;
 	return make_real(w, info, &o->real) < 0 ||
 			       MPI_DO(Win_set_errhandler, o->real, MPI_ERRORS_RETURN) ||
-			       MPI_DO(Info_free, &info) || make_control(w) < 0 ||
+			       MPI_DO(Info_free, &info) ||
 			       MPI_DO(Win_lock_all, MODE_NOCHECK, o->real)
 		       ? -1
 		       : 0;
@@ -127,9 +138,9 @@ int window_make(struct mpi_object *o, struct saved_reader *r)
 #define BYTE 0x4c00010d
 
 /*
- * Members of a window meet before they complete its operations, so that nobody waits for a rank that runs, and again
+ * The ranks of windows meet before they complete operations on them, so that nobody waits for a rank that runs, and again
  * behind that, so that each makes progress for the others. Who does not come is waited for until the checkpoint is
- * given up. So members may have missed each other in earlier checkpoints: each checkpoint has a number, the same in all
+ * given up. So ranks may have missed each other in earlier checkpoints: each checkpoint has a number, the same in all
  * ranks, and what is left over of earlier ones is dropped.
  */
 struct greeting {
@@ -163,7 +174,7 @@ static struct greeting *free_greeting(void)
 	return g;
 }
 
-static int send_greeting(const struct mpi_window *w, int rank, int round, uint64_t number)
+static int send_greeting(const struct mpi_window_control *c, int rank, int tag, uint64_t number)
 {
 	struct greeting *g = free_greeting();
 
@@ -171,14 +182,14 @@ static int send_greeting(const struct mpi_window *w, int rank, int round, uint64
 		return -1;
 	g->number = number;
 	return MPI_DO(
-		Isend, &g->number, sizeof(g->number), BYTE, rank, round, w->comm, &g->request);
+		Isend, &g->number, sizeof(g->number), BYTE, rank, tag, c->comm, &g->request);
 }
 
-static int has_come(const struct mpi_window *w, int rank, int round, int *flag)
+static int has_come(const struct mpi_window_control *c, int rank, int tag, int *flag)
 {
 	int status[MPI_STATUS_INTS];
 
-	if (agent_check_wanted() < 0 || MPI_DO(Iprobe, rank, round, w->comm, flag, status))
+	if (agent_check_wanted() < 0 || MPI_DO(Iprobe, rank, tag, c->comm, flag, status))
 		return -1;
 	return *flag || mpi_now_ns() < until
 		       ? 0
@@ -186,18 +197,18 @@ static int has_come(const struct mpi_window *w, int rank, int round, int *flag)
 				    "complete operations on MPI windows");
 }
 
-static int await_greeting(const struct mpi_window *w, int rank, int round, uint64_t number)
+static int await_greeting(
+	const struct mpi_window_control *c, int rank, int tag, uint64_t number)
 {
 	int flag, status[MPI_STATUS_INTS];
 	uint64_t heard = 0;
 
 	while (heard < number) {
-		if (has_come(w, rank, round, &flag))
+		if (has_come(c, rank, tag, &flag))
 			return -1;
 		if (!flag)
 			raw(SYS_sched_yield);
-		else if (MPI_DO(Recv, &heard, sizeof(heard), BYTE, rank, round, w->comm,
-				 status))
+		else if (MPI_DO(Recv, &heard, sizeof(heard), BYTE, rank, tag, c->comm, status))
 			return -1;
 	}
 	return heard == number ? 0
@@ -206,65 +217,62 @@ static int await_greeting(const struct mpi_window *w, int rank, int round, uint6
 }
 
 /* Each hears of all others, directly or through others. */
-static int meet_members(const struct mpi_window *w, uint64_t number)
+static int meet_members(const struct mpi_window_control *c, uint64_t number)
 {
-	for (int round = 0, step = 1; step < w->size; round++, step *= 2)
-		if (send_greeting(w, (w->rank + step) % w->size, round, number) ||
-			await_greeting(w, (w->rank + w->size - step) % w->size, round, number))
+	for (int tag = MPI_GREETING_TAGS, step = 1; step < c->size; tag++, step *= 2)
+		if (send_greeting(c, (c->rank + step) % c->size, tag, number) ||
+			await_greeting(c, (c->rank + c->size - step) % c->size, tag, number))
 			return -1;
 	return 0;
 }
 
-/* The library waits until the targets make progress: they do, as none leaves before all have finished. */
-static int complete_window(struct mpi_messages *m, const struct mpi_object *o)
+static int flush_windows(const struct mpi_state *s, const struct mpi_window_control *c)
 {
-	const struct mpi_window *w = o->window;
-	uint64_t number = 2ul * m->drain_round;
-
-	m->windows = MPI_WINDOWS_AWAITED;
-	if (meet_members(w, number))
-		return -1;
-	m->windows = MPI_WINDOW_FLUSHED;
-	return MPI_DO(Win_flush_all, o->real) || MPI_DO(Win_flush_all, w->control) ||
-			       meet_members(w, number + 1)
-		       ? -1
-		       : 0;
-}
-
-static uint64_t number_of(const struct mpi_object *o)
-{
-	return o->count ? o->count->number : 0;
-}
-
-/* The one that comes next in an order that is the same in all ranks; NULL: none. */
-static const struct mpi_object *next_window(
-	const struct mpi_state *s, const struct mpi_object *last)
-{
-	const struct mpi_object *next = NULL;
-
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct mpi_object *o = s->objects[i];
 
-		if (!o->real || o->kind != MPI_WINDOW || !o->window ||
-			(last && number_of(o) <= number_of(last)))
-			continue;
-		if (!next || number_of(o) < number_of(next))
-			next = o;
+		if (o->real && o->kind == MPI_WINDOW && o->window && o->window->control == c &&
+			MPI_DO(Win_flush_all, o->real))
+			return -1;
 	}
+	return MPI_DO(Win_flush_all, c->real);
+}
+
+/* The library waits until the targets make progress: they do, as none leaves before all have finished. */
+static int complete_windows(const struct mpi_state *s, const struct mpi_window_control *c)
+{
+	uint64_t number = 2ul * s->messages->drain_round;
+
+	s->messages->windows = MPI_WINDOWS_AWAITED;
+	if (meet_members(c, number))
+		return -1;
+	s->messages->windows = MPI_WINDOW_FLUSHED;
+	return flush_windows(s, c) || meet_members(c, number + 1) ? -1 : 0;
+}
+
+/* The one that comes next in an order that is the same in all ranks; NULL: none. */
+static const struct mpi_window_control *next_control(
+	const struct mpi_state *s, const struct mpi_window_control *last)
+{
+	const struct mpi_window_control *next = NULL;
+
+	for (const struct mpi_window_control *c = s->controls; c; c = c->next)
+		if ((!last || c->number > last->number) && (!next || c->number < next->number))
+			next = c;
 	return next;
 }
 
 int windows_complete(struct mpi_state *s, uint64_t until_ns)
 {
 	static uint32_t completed; /* in which checkpoint */
-	const struct mpi_object *o = NULL;
+	const struct mpi_window_control *c = NULL;
 	int r = 0;
 
 	if (completed == s->messages->drain_round)
 		return 0;
 	until = until_ns;
-	while (!r && (o = next_window(s, o)))
-		r = complete_window(s->messages, o);
+	while (!r && (c = next_control(s, c)))
+		r = complete_windows(s, c);
 	s->messages->windows = MPI_WINDOWS_COMPLETE;
 	if (!r)
 		completed = s->messages->drain_round;

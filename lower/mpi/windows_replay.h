@@ -5,6 +5,8 @@
 #include "lower/mpi/saved_values.h"
 
 int window_save(struct mpi_object *o);
+/* At a restart, before the first is made: what windows have in common is not there yet. */
+void windows_forget(struct mpi_state *s);
 int window_make(struct mpi_object *o, struct saved_reader *r);
 
 /* All ranks are stopped, and do this now: whatever one has begun is complete at its target when this returns. 0 or

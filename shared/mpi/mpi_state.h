@@ -211,6 +211,8 @@ struct mpi_state {
 	struct mpi_object world, self;
 	struct mpi_object
 		*partitions; /* all ranks, for partitioned requests; NULL: there are none */
+	struct mpi_window_control
+		*controls; /* shared/mpi/window_records.h: each that has a window */
 };
 
 static inline int mpi_is_virtual(int32_t handle)

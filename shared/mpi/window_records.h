@@ -3,8 +3,8 @@
  * them (stubs/mpi/windows.c), for the lower half to make them again (lower/mpi/windows_replay.c).
  *
  * Below, a window is in one passive epoch from its making to its end. The program's epochs are the stub's: its
- * locks and what ranks post to each other are words of memory in the upper half, which others change through a
- * second window of the library's.
+ * locks and what ranks post to each other are words of memory in the upper half, which others change through another
+ * window of the library's, that all windows of the same ranks share.
  */
 #ifndef SHARED_MPI_WINDOW_RECORDS_H
 #define SHARED_MPI_WINDOW_RECORDS_H
@@ -21,9 +21,38 @@ enum mpi_window_word {
 };
 #define MPI_LOCK_WORDS MPI_WORD_OF_RANKS
 
-/* What members tell each other on the window's communicator are numbers of checkpoints; this one when the window is
- * freed. */
+/* What members tell each other at checkpoints are their numbers; this one at the end. */
 #define MPI_LAST_DRAIN_ROUND UINT64_MAX
+
+/* Tags on the communicator of a struct mpi_window_control. MPI allows 32767 at least. */
+enum {
+	MPI_GREETING_TAGS = 0,   /* at checkpoints: one for each round of a meeting */
+	MPI_COPY_TAG = 0x40,     /* of messages to oneself, by one thread at a time */
+	MPI_MEETING_TAGS = 0x80, /* from here on so many for each place */
+	MPI_MEETING_ROUNDS = 32,
+};
+
+/*
+ * By what the windows of a group of ranks work: a window of the library's over the words of all of them, and a
+ * communicator of these ranks. It has places for so many windows, which the group's first rank gives them; when all are
+ * taken, the group gets another one with more places. It ends with the last window in it (stubs/mpi/window_control.h).
+ */
+#define MPI_PLACES_MIN 8
+#define MPI_PLACES_MAX 512
+
+struct mpi_window_control {
+	struct mpi_window_control *next; /* in mpi_state, or of the free ones */
+	uint64_t number;                 /* the same in all ranks, and of no other */
+	int32_t real, comm;              /* in this library; 0: not made again yet */
+	int32_t rank, size;
+	uint32_t places;
+	/* The first rank's: how many windows there are, and which places are taken; and no more are given, as the last window
+	 * ends. */
+	uint32_t used, ending;
+	uint64_t taken[MPI_PLACES_MAX / 64];
+	uint64_t room; /* bytes that there is memory for at `words` */
+	uint64_t *words;
+};
 
 enum mpi_window_lock {
 	MPI_UNLOCKED,
@@ -69,8 +98,8 @@ struct mpi_window_part {
 struct mpi_window {
 	struct mpi_window *next; /* of the free list */
 	uint32_t room;           /* ranks that there is memory for */
-	int32_t control,
-		comm; /* real: the second window, and a communicator of the window's ranks */
+	uint32_t place;          /* in `control` */
+	struct mpi_window_control *control;
 	int32_t rank, size;
 	int32_t flavor, model, unit; /* attributes: the program has their addresses */
 	int64_t bytes;
@@ -88,11 +117,18 @@ struct mpi_window {
 	int32_t started_count, posted_count;
 	int32_t *started, *posted; /* ranks of the groups of MPI_Win_start and MPI_Win_post */
 	struct mpi_window_target *targets;
-	uint64_t *words; /* MPI_WORD_OF_RANKS + 2 * size */
+	uint64_t *words; /* this rank's, of mpi_control_words(), in `control` */
 };
 
-static inline uint64_t mpi_window_words(const struct mpi_window *w)
+/* How many a window of so many ranks has. */
+static inline uint64_t mpi_control_words(int32_t size)
 {
-	return MPI_WORD_OF_RANKS + 2ul * w->size;
+	return MPI_WORD_OF_RANKS + 2ul * size;
+}
+
+/* Where those of a place begin in each rank's memory. */
+static inline uint64_t mpi_control_word(int32_t size, uint32_t place)
+{
+	return place * mpi_control_words(size);
 }
 #endif

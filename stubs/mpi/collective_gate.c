@@ -346,17 +346,21 @@ STUB_HIDDEN int gate_number_partitions(struct mpi_object *o)
 
 STUB_HIDDEN int gate_is_of_world(MPI_Comm comm)
 {
-	int members = 0;
+	int members = 0, inter = 0;
 
 	return mpi_state.initialised && !mpi_state.outsiders &&
+	       !real_MPI_Comm_test_inter(comm, &inter) && !inter &&
 	       !real_MPI_Comm_size(comm, &members) && is_of_world(comm, 0, members);
 }
 
-STUB_HIDDEN void gate_number_window(struct mpi_object *o, MPI_Comm comm, uint32_t members)
+STUB_HIDDEN uint64_t gate_new_number(void)
 {
-	uint64_t number = agree_on_number(comm);
+	return own_number();
+}
 
-	o->count = number ? new_count(number, members, 0, 0) : NULL;
+STUB_HIDDEN void gate_number_window(struct mpi_object *o, uint64_t number, uint32_t members)
+{
+	o->count = new_count(number, members, 0, 0);
 	if (!o->count)
 		mpi_state.uncounted = MPI_TOO_MANY;
 }

@@ -25,11 +25,13 @@ STUB_HIDDEN void gate_leave(struct mpi_count *c);
 /* The same of a call that all ranks make. */
 STUB_HIDDEN struct mpi_count *gate_enter_all(unsigned index);
 
-/* In a guarded body: whether all ranks of @comm are of MPI_COMM_WORLD. */
+/* In a guarded body: whether all ranks of @comm, one group of them, are of MPI_COMM_WORLD. */
 STUB_HIDDEN int gate_is_of_world(MPI_Comm comm);
-/* In a guarded body, of a collective call that has made @o, a window: all its members, which are those of @comm, agree
- * on a number for it. And before that: calls about windows that wait for other ranks are counted from now on. */
-STUB_HIDDEN void gate_number_window(struct mpi_object *o, MPI_Comm comm, uint32_t members);
+/* A number that nothing else has in any rank, for this one to tell others. */
+STUB_HIDDEN uint64_t gate_new_number(void);
+/* In a guarded body, of a collective call that has made @o, a window: its members have agreed on this number for it. And
+ * before that: calls about windows that wait for other ranks are counted from now on. */
+STUB_HIDDEN void gate_number_window(struct mpi_object *o, uint64_t number, uint32_t members);
 STUB_HIDDEN void gate_begin_windows(void);
 /* In front of everything: this thread is about to wait in the library until other ranks make progress, for gate_leave()
  * behind it. */

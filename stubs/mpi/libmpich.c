@@ -10,6 +10,7 @@
 #include "stubs/mpi/files.h"
 #include "stubs/mpi/init.h"
 #include "stubs/mpi/messages.h"
+#include "stubs/mpi/windows.h"
 
 #include "mpi.index.h"
 
@@ -96,6 +97,7 @@ static void library_opened(void)
 {
 	objects_reset();
 	files_reset();
+	windows_reset();
 	mpi_state.several = launcher_may_have_several();
 	mpi_state.lower_is_openmpi = mpi_library.openmpi;
 	RECORDS->mpi = &mpi_state;

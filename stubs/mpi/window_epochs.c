@@ -7,7 +7,7 @@
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/messages.h"
-#include "stubs/mpi/windows.h"
+#include "stubs/mpi/window_control.h"
 
 #include "mpi.index.h"
 
@@ -51,9 +51,10 @@ static int is_rank(const struct mpi_window *w, int target)
 static int add_words(
 	const struct mpi_window *w, int target, int word, const uint64_t *add, int count)
 {
-	return LOWER_CALL(
-		MPI_Accumulate, (const void *, int, int, int, MPI_Aint, int, int, int, int))(
-		add, count, INT64, target, word, count, INT64, SUM, w->control);
+	return LOWER_CALL(MPI_Accumulate,
+		(const void *, int, int, int, MPI_Aint, int, int, int, int))(add, count, INT64,
+		target, mpi_control_word(w->size, w->place) + word, count, INT64, SUM,
+		w->control->real);
 }
 
 static void make_progress(void)
@@ -84,7 +85,8 @@ static int ask_lock(struct window_call *c, struct mpi_window_target *t, int targ
 	c->c.result = LOWER_CALL(MPI_Rget_accumulate,
 		(const void *, int, int, void *, int, int, int, MPI_Aint, int, int, int, int,
 			int32_t *))(t->add, MPI_LOCK_WORDS, INT64, t->got, MPI_LOCK_WORDS,
-		INT64, target, 0, MPI_LOCK_WORDS, INT64, SUM, c->w->control, &r->real);
+		INT64, target, mpi_control_word(c->w->size, c->w->place), MPI_LOCK_WORDS, INT64,
+		SUM, c->w->control->real, &r->real);
 	if (c->c.result) {
 		request_untake(r);
 		return STEP_DONE;
@@ -239,7 +241,7 @@ extern STUB_HIDDEN int real_MPI_Win_lock(int type, int target, int assert, MPI_W
 	real_MPI_Win_post(MPI_Group group, int assert, MPI_Win win),
 	real_MPI_Win_start(MPI_Group group, int assert, MPI_Win win),
 	real_MPI_Win_complete(MPI_Win win), real_MPI_Win_wait(MPI_Win win),
-	real_MPI_Win_test(MPI_Win win, int *flag), real_MPI_Barrier(MPI_Comm comm),
+	real_MPI_Win_test(MPI_Win win, int *flag),
 	real_MPI_Comm_group(MPI_Comm comm, MPI_Group *group),
 	real_MPI_Group_size(MPI_Group group, int *size), real_MPI_Group_free(MPI_Group *group),
 	real_MPI_Group_translate_ranks(
@@ -432,7 +434,7 @@ int body_MPI_Win_fence(int assert, MPI_Win win)
 		return window_failed(win, MPI_ERR_RMA_SYNC);
 	r = real_MPI_Win_flush_all(win);
 	if (!r)
-		r = real_MPI_Barrier(w->comm);
+		r = window_control_meet(w);
 	if (!r)
 		w->access = assert &MODE_NOSUCCEED ? MPI_NO_ACCESS : MPI_FENCED;
 	return r;
@@ -476,7 +478,7 @@ static int find_ranks(void *argument)
 		r = MPI_ERR_GROUP;
 	if (r)
 		return r;
-	r = real_MPI_Comm_group(q->w->comm, &all);
+	r = real_MPI_Comm_group(q->w->control->comm, &all);
 	if (r)
 		return r;
 	r = translate_group(q, all);

@@ -80,10 +80,6 @@ extern STUB_HIDDEN int real_MPI_Isend(const void *from, int count, MPI_Datatype 
 	real_MPI_Error_class(int code, int *class),
 	real_MPI_Type_size_x(MPI_Datatype type, MPI_Count *size);
 
-enum {
-	COPY_TAG = 0x4000
-}; /* members of a window meet with lower ones (lower/mpi/windows_replay.c) */
-
 struct copy {
 	const struct mpi_window *w;
 	const void *from;
@@ -97,10 +93,12 @@ static int send_to_oneself(const struct copy *c)
 	const struct mpi_window *w = c->w;
 
 	if (c->count > INT_MAX || c->room > INT_MAX)
-		return real_MPI_Sendrecv_c(c->from, c->count, c->type, w->rank, COPY_TAG, c->to,
-			c->room, c->received, w->rank, COPY_TAG, w->comm, STATUS_IGNORE);
-	return real_MPI_Sendrecv(c->from, (int)c->count, c->type, w->rank, COPY_TAG, c->to,
-		(int)c->room, c->received, w->rank, COPY_TAG, w->comm, STATUS_IGNORE);
+		return real_MPI_Sendrecv_c(c->from, c->count, c->type, w->rank, MPI_COPY_TAG,
+			c->to, c->room, c->received, w->rank, MPI_COPY_TAG, w->control->comm,
+			STATUS_IGNORE);
+	return real_MPI_Sendrecv(c->from, (int)c->count, c->type, w->rank, MPI_COPY_TAG, c->to,
+		(int)c->room, c->received, w->rank, MPI_COPY_TAG, w->control->comm,
+		STATUS_IGNORE);
 }
 
 static int is_too_long(int error)
@@ -234,7 +232,8 @@ static int copy_with_request(unsigned index, struct copy *c, MPI_Win win, int *r
 	int r = copy_typed(c);
 
 	if (!r)
-		r = real_MPI_Isend(NULL, 0, BYTE, MPI_PROC_NULL, COPY_TAG, c->w->comm, &real);
+		r = real_MPI_Isend(
+			NULL, 0, BYTE, MPI_PROC_NULL, MPI_COPY_TAG, c->w->control->comm, &real);
 	if (r)
 		return window_failed(win, r);
 	*request = request_given(index, real, 0);

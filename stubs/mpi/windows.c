@@ -1,6 +1,6 @@
 /*
- * windows.c - windows are made over memory of the upper half, and each with a second one for what ranks tell each other
- * by it (shared/mpi/window_records.h). Both are in a passive epoch from now on, which needs no locks of the library's.
+ * windows.c - windows are made over memory of the upper half, each with words by which ranks tell each other of their
+ * epochs (window_control.h). It is in a passive epoch from now on, which needs no locks of the library's.
  */
 #include "stubs/mpi/windows.h"
 
@@ -13,6 +13,7 @@
 #include "stubs/crossing/crossing.h"
 #include "stubs/mpi/collective_gate.h"
 #include "stubs/mpi/requests.h"
+#include "stubs/mpi/window_control.h"
 #include "stubs/mpi/windows_shared.h"
 
 #include "mpi.index.h"
@@ -26,30 +27,16 @@ enum {
 	FLAVOR_SHARED = 4,
 	MODEL_UNIFIED = 2,
 	WIN_MODEL = 0x66000009,
-	TYPE_INT = 0x4c000405,
-	MAXIMUM = 0x58000001,
 };
 
 extern STUB_HIDDEN int real_MPI_Win_call_errhandler(MPI_Win win, int error),
-	real_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler),
 	real_MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
 		MPI_Win *win),
 	real_MPI_Win_free(MPI_Win *win),
 	real_MPI_Win_get_attr(MPI_Win win, MPI_Keyval key, void **value, int *flag),
 	real_MPI_Win_lock_all(int assert, MPI_Win win), real_MPI_Win_unlock_all(MPI_Win win),
-	real_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler),
-	real_MPI_Comm_group(MPI_Comm comm, MPI_Group *group),
-	real_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made),
 	real_MPI_Comm_rank(MPI_Comm comm, int *rank),
-	real_MPI_Comm_size(MPI_Comm comm, int *size), real_MPI_Comm_free(MPI_Comm *comm),
-	real_MPI_Group_free(MPI_Group *group),
-	real_MPI_Recv(void *to, int count, MPI_Datatype type, int source, int tag,
-		MPI_Comm comm, int32_t *status),
-	real_MPI_Sendrecv(const void *from, int count, MPI_Datatype type, int target, int tag,
-		void *to, int room, MPI_Datatype received, int source, int expected,
-		MPI_Comm comm, int32_t *status),
-	real_MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
-		MPI_Comm comm);
+	real_MPI_Comm_size(MPI_Comm comm, int *size);
 
 STUB_HIDDEN int window_failed(MPI_Win win, int error)
 {
@@ -63,6 +50,14 @@ static struct mpi_window *free_windows;
 static struct mpi_region *free_regions;
 static uint32_t free_lock;
 
+STUB_HIDDEN void windows_reset(void)
+{
+	free_windows = NULL;
+	free_regions = NULL;
+	free_lock = 0;
+	window_controls_reset();
+}
+
 static uint64_t round_up(uint64_t size)
 {
 	return (size + 63) & ~63ul;
@@ -73,20 +68,18 @@ static struct mpi_window *allocate_window(uint32_t size)
 {
 	uint64_t head = round_up(sizeof(struct mpi_window));
 	uint64_t targets = round_up(size * sizeof(struct mpi_window_target));
-	uint64_t words = round_up((MPI_WORD_OF_RANKS + 2ul * size) * sizeof(uint64_t));
 	uint64_t ranks = round_up(size * sizeof(int32_t));
 	uint64_t parts = round_up(size * sizeof(struct mpi_window_part));
-	char *at = records_alloc(head + targets + words + 2 * ranks + parts);
+	char *at = records_alloc(head + targets + 2 * ranks + parts);
 	struct mpi_window *w = (struct mpi_window *)at;
 
 	if (!w)
 		return NULL;
 	w->room = size;
 	w->targets = (struct mpi_window_target *)(at + head);
-	w->words = (uint64_t *)(at + head + targets);
-	w->started = (int32_t *)(at + head + targets + words);
-	w->posted = (int32_t *)(at + head + targets + words + ranks);
-	w->parts = (struct mpi_window_part *)(at + head + targets + words + 2 * ranks);
+	w->started = (int32_t *)(at + head + targets);
+	w->posted = (int32_t *)(at + head + targets + ranks);
+	w->parts = (struct mpi_window_part *)(at + head + targets + 2 * ranks);
 	return w;
 }
 
@@ -115,14 +108,12 @@ static struct mpi_window *new_window(int rank, int size)
 	old = *w;
 	*w = (struct mpi_window){.room = old.room,
 		.targets = old.targets,
-		.words = old.words,
 		.started = old.started,
 		.posted = old.posted,
 		.parts = old.parts,
 		.rank = rank,
 		.size = size};
 	raw_zero(w->targets, size * sizeof(*w->targets));
-	raw_zero(w->words, mpi_window_words(w) * sizeof(*w->words));
 	return w;
 }
 
@@ -156,29 +147,6 @@ struct making {
 	uint64_t mapped;
 };
 
-/* A communicator of the window's ranks for ourselves; no attributes are copied to it. */
-static int make_comm(struct mpi_window *w, MPI_Comm comm)
-{
-	MPI_Group group;
-	int r = real_MPI_Comm_group(comm, &group);
-
-	if (r)
-		return r;
-	r = real_MPI_Comm_create(comm, group, &w->comm);
-	real_MPI_Group_free(&group);
-	return r ? r : real_MPI_Comm_set_errhandler(w->comm, ERRORS_RETURN);
-}
-
-static int make_control(struct mpi_window *w)
-{
-	int r = real_MPI_Win_create(w->words, mpi_window_words(w) * sizeof(*w->words),
-		sizeof(*w->words), INFO_NULL, w->comm, &w->control);
-
-	if (!r)
-		r = real_MPI_Win_set_errhandler(w->control, ERRORS_RETURN);
-	return r ? r : real_MPI_Win_lock_all(MODE_NOCHECK, w->control);
-}
-
 static int model_of(int32_t real)
 {
 	int *model = NULL, flag = 0;
@@ -200,22 +168,6 @@ static void describe_window(struct mpi_window *w, const struct making *m)
 	w->mapped = m->mapped;
 }
 
-/* Each takes two more communicators' worth of the library's room (MPICH 4.0.2: 2048 in all). */
-#define MOST_WINDOWS 128
-
-static uint32_t windows_now;
-
-/* All ranks decide alike, who may have other windows besides. */
-static int are_too_many(const struct making *m)
-{
-	int here = __atomic_load_n(&windows_now, __ATOMIC_RELAXED), most = MOST_WINDOWS;
-
-	real_MPI_Allreduce(&here, &most, 1, TYPE_INT, MAXIMUM, m->comm);
-	if (most >= MOST_WINDOWS)
-		mpi_state.called[m->index] = MPI_CALLED_UNSAVED;
-	return most >= MOST_WINDOWS;
-}
-
 /* The library's own, of whose epochs and memory nothing is known. */
 static int leave_window(unsigned index, int32_t real, MPI_Win *win)
 {
@@ -231,7 +183,7 @@ static int leave_window(unsigned index, int32_t real, MPI_Win *win)
 static int is_ours(const struct making *m)
 {
 	return !mpi_state.lower_is_openmpi && m->comm != MPI_KIND_NULL(MPI_COMM) &&
-	       gate_is_of_world(m->comm) && !are_too_many(m);
+	       gate_is_of_world(m->comm);
 }
 
 /* In all ranks alike: one that fails here leaves the others waiting, as the library itself does. */
@@ -239,6 +191,7 @@ static int make_ours(const struct making *m, MPI_Win *win)
 {
 	struct mpi_object *o = object_new(MPI_WINDOW, m->real);
 	struct mpi_window *w;
+	uint64_t number = 0;
 	int rank = 0, size = 0, r;
 
 	*win = o ? o->handle : m->real;
@@ -249,16 +202,13 @@ static int make_ours(const struct making *m, MPI_Win *win)
 	if (!w)
 		return MPI_ERR_INTERN;
 	describe_window(w, m);
-	r = make_comm(w, m->comm);
-	if (!r)
-		r = make_control(w);
+	r = window_control_join(w, m->comm, &number);
 	if (!r)
 		r = real_MPI_Win_lock_all(MODE_NOCHECK, m->real);
 	if (r)
 		return r;
 	o->window = w;
-	__atomic_add_fetch(&windows_now, 1, __ATOMIC_RELAXED);
-	gate_number_window(o, w->comm, size);
+	gate_number_window(o, number, size);
 	return 0;
 }
 
@@ -535,45 +485,24 @@ int body_MPI_Win_shared_query_c(
 
 /* ---- the end of one ---- */
 
-/* A checkpoint that was given up may have left numbers on the window's communicator that members were to receive
- * (lower/mpi/windows_replay.c). A communicator that is made later may get its context, and would receive them: so all
- * members receive them now, up to a last one. */
-static void receive_greetings(const struct mpi_window *w)
-{
-	const uint64_t last = MPI_LAST_DRAIN_ROUND;
-
-	for (int round = 0, step = 1; step < w->size; round++, step *= 2) {
-		int to = (w->rank + step) % w->size;
-		int from = (w->rank + w->size - step) % w->size;
-		uint64_t heard = 0;
-		int r = real_MPI_Sendrecv(&last, sizeof(last), BYTE, to, round, &heard,
-			sizeof(heard), BYTE, from, round, w->comm, STATUS_IGNORE);
-
-		while (!r && heard != last)
-			r = real_MPI_Recv(&heard, sizeof(heard), BYTE, from, round, w->comm,
-				STATUS_IGNORE);
-	}
-}
-
-/* Of the real windows the library calls what deletes attributes, for the program's handle. */
+/* The library calls what deletes attributes, for the program's handle. If that fails, the window is as it was. */
 static int free_window(struct mpi_object *o, struct mpi_window *w)
 {
 	int32_t real = o->real;
 	int r = real_MPI_Win_unlock_all(real);
 
-	if (!r)
-		r = real_MPI_Win_free(&real);
 	if (r)
 		return r;
+	r = real_MPI_Win_free(&real);
+	if (r) {
+		(void)real_MPI_Win_lock_all(MODE_NOCHECK, o->real);
+		return r;
+	}
 	if (w->shared)
 		window_memory_freed(w->memory);
-	real_MPI_Win_unlock_all(w->control);
-	real_MPI_Win_free(&w->control);
-	receive_greetings(w);
-	real_MPI_Comm_free(&w->comm);
+	window_control_leave(w);
 	object_drop(o);
 	drop_window(w);
-	__atomic_sub_fetch(&windows_now, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -8,6 +8,9 @@
 #include "shared/mpi/window_records.h"
 #include "stubs/mpi/handle_table.h"
 
+/* In a process that has just come to have records. */
+STUB_HIDDEN void windows_reset(void);
+
 /* The window that the program means; NULL: none of ours, so that the real library does all. */
 static inline struct mpi_window *window_of(MPI_Win win)
 {
