@@ -2,7 +2,7 @@
  * mpi_random.c - an MPI program made by chance, of which each rank checks all that it gets. All ranks have the same
  * list of operations, made from the seed that is the argument, and each does its part of it in order, so that none
  * waits for ever: messages of all kinds, which are asked for at once or much later, collective calls, also nonblocking
- * ones, and communicators that are made and freed.
+ * ones, communicators that are made and freed, and windows, of whose memory each rank knows what it has to be.
  *
  * With "early" as a further argument it waits for the file "awake" before it calls any function of MPI, and shows that in "early.RANK". With
  * "posted" each rank has many receives posted while rounds go on without anything else.
@@ -17,7 +17,15 @@
 
 #include "mpi_ranks.h"
 
-enum { COMMS = 6, PENDING = 64, LARGEST = 70000, OPS = 40, LATER = 30, TAGS = 20000 };
+enum {
+	COMMS = 6,
+	PENDING = 64,
+	LARGEST = 70000,
+	OPS = 40,
+	LATER = 30,
+	TAGS = 20000,
+	WINDOWS = 12
+};
 
 /* Communicators that this rank is no member of are MPI_COMM_NULL. */
 static struct {
@@ -38,6 +46,25 @@ static struct pending {
 	long sum;            /* that has to come; 0: it is none */
 } pending[PENDING];
 static int pending_count;
+
+/* Places in the memory of a window, in longs. */
+enum {
+	FETCHED, /* counters: by MPI_Fetch_and_op, */
+	COMPARED,
+	LOCKED, /* under exclusive locks, */
+	HELD,   /* and under one that the first member has for as long as there is the window */
+	PUT,    /* from here on so many of each member */
+	PUTS = 600,
+	PLACES = PUT + 8 * PUTS,
+};
+
+static struct window {
+	bool used, held;
+	MPI_Win win;
+	long *memory;
+	int comm;
+	long counted[PUT]; /* what the counters of each member have to be */
+} windows[WINDOWS];
 
 /* To be received, but not yet. */
 static struct {
@@ -382,8 +409,13 @@ static void make_comm(int made, unsigned parts)
 	note_members(made);
 }
 
+static void free_window(struct window *w);
+
 static void free_comm(int comm)
 {
+	for (int i = 0; i < WINDOWS; i++)
+		if (windows[i].used && windows[i].comm == comm)
+			free_window(&windows[i]);
 	receive_due(true);
 	complete_all();
 	CHECK(!MPI_Comm_free(&comms[comm].comm) && comms[comm].comm == MPI_COMM_NULL);
@@ -399,6 +431,207 @@ static void do_comm(void)
 		free_comm(comm);
 	else
 		make_comm(comm, parts);
+}
+
+/* ---- windows: each member does the same to the one that stands @shift behind it ---- */
+
+static void make_window(struct window *w, int comm)
+{
+	MPI_Comm c = comms[comm].comm;
+
+	*w = (struct window){.used = true, .held = chance(&common, 2), .comm = comm};
+	CHECK(!MPI_Win_allocate(
+		PLACES * sizeof(long), sizeof(long), MPI_INFO_NULL, c, &w->memory, &w->win));
+	memset(w->memory, 0, PLACES * sizeof(long));
+	CHECK(!MPI_Barrier(c));
+	if (w->held && comms[comm].here == 0)
+		CHECK(!MPI_Win_lock(MPI_LOCK_EXCLUSIVE, comms[comm].count - 1, 0, w->win));
+}
+
+/* Of all that is done by now. */
+static void check_counters(struct window *w, int last)
+{
+	int here = comms[w->comm].here;
+	MPI_Comm c = comms[w->comm].comm;
+
+	CHECK(!MPI_Barrier(c));
+	CHECK(!MPI_Win_lock(MPI_LOCK_SHARED, here, 0, w->win));
+	for (int i = 0; i < last; i++)
+		CHECK(w->memory[i] == w->counted[i]);
+	CHECK(!MPI_Win_unlock(here, w->win));
+	CHECK(!MPI_Barrier(c));
+}
+
+static void free_window(struct window *w)
+{
+	int here = comms[w->comm].here, last = comms[w->comm].count - 1;
+
+	if (w->held && here == 0)
+		CHECK(!MPI_Win_unlock(last, w->win));
+	if (here != last)
+		w->counted[HELD] = 0;
+	check_counters(w, PUT);
+	CHECK(!MPI_Win_free(&w->win) && w->win == MPI_WIN_NULL);
+	w->used = false;
+}
+
+static long put_value(int member, int i)
+{
+	return (long)op * 100000 + member * 10000 + i;
+}
+
+static bool was_put(const struct window *w, int member, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (w->memory[PUT + member * PUTS + i] != put_value(member, i))
+			return false;
+	return true;
+}
+
+static void fill_puts(long *data, int here, int n)
+{
+	for (int i = 0; i < n; i++)
+		data[i] = put_value(here, i);
+}
+
+static void put_between_fences(struct window *w, int to, int from, int n)
+{
+	int here = comms[w->comm].here;
+	long data[PUTS];
+
+	fill_puts(data, here, n);
+	CHECK(!MPI_Win_fence(0, w->win));
+	CHECK(!MPI_Put(data, n, MPI_LONG, to, PUT + here * PUTS, n, MPI_LONG, w->win));
+	CHECK(!MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
+	CHECK(was_put(w, from, n) && !MPI_Barrier(comms[w->comm].comm));
+}
+
+static void put_in_groups(struct window *w, int to, int from, int n)
+{
+	int here = comms[w->comm].here;
+	MPI_Group all, targets, origins;
+	long data[PUTS];
+
+	CHECK(!MPI_Comm_group(comms[w->comm].comm, &all));
+	CHECK(!MPI_Group_incl(all, 1, &to, &targets) &&
+		!MPI_Group_incl(all, 1, &from, &origins));
+	fill_puts(data, here, n);
+	CHECK(!MPI_Win_post(origins, 0, w->win) && !MPI_Win_start(targets, 0, w->win));
+	CHECK(!MPI_Put(data, n, MPI_LONG, to, PUT + here * PUTS, n, MPI_LONG, w->win));
+	CHECK(!MPI_Win_complete(w->win) && !MPI_Win_wait(w->win));
+	CHECK(was_put(w, from, n) && !MPI_Barrier(comms[w->comm].comm));
+	MPI_Group_free(&origins);
+	MPI_Group_free(&targets);
+	MPI_Group_free(&all);
+}
+
+/* They are got back by requests, in one epoch. */
+static void put_and_get(struct window *w, int to, int n)
+{
+	int here = comms[w->comm].here;
+	long data[PUTS], got[PUTS];
+	MPI_Request requests[2];
+
+	fill_puts(data, here, n);
+	CHECK(!MPI_Win_lock_all(0, w->win));
+	CHECK(!MPI_Rput(
+		data, n, MPI_LONG, to, PUT + here * PUTS, n, MPI_LONG, w->win, &requests[0]));
+	CHECK(!MPI_Wait(&requests[0], MPI_STATUS_IGNORE) && !MPI_Win_flush(to, w->win));
+	CHECK(!MPI_Rget(
+		got, n, MPI_LONG, to, PUT + here * PUTS, n, MPI_LONG, w->win, &requests[1]));
+	CHECK(!MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+	CHECK(!memcmp(got, data, n * sizeof(*got)));
+	CHECK(!MPI_Win_unlock_all(w->win));
+}
+
+static void count_together(struct window *w, int to)
+{
+	static const long one = 1;
+	long found = -1, expected = 0, next;
+
+	CHECK(!MPI_Win_lock(MPI_LOCK_SHARED, to, 0, w->win));
+	CHECK(!MPI_Fetch_and_op(&one, &found, MPI_LONG, to, FETCHED, MPI_SUM, w->win));
+	CHECK(!MPI_Win_flush(to, w->win) && found >= 0);
+	for (found = -1; found != expected;) {
+		if (found >= 0)
+			expected = found;
+		next = expected + 1;
+		CHECK(!MPI_Compare_and_swap(
+			&next, &expected, &found, MPI_LONG, to, COMPARED, w->win));
+		CHECK(!MPI_Win_flush(to, w->win));
+	}
+	CHECK(!MPI_Win_unlock(to, w->win));
+	w->counted[FETCHED]++;
+	w->counted[COMPARED]++;
+}
+
+static void count_alone(struct window *w, int to)
+{
+	long found = -1;
+
+	CHECK(!MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, w->win));
+	CHECK(!MPI_Get(&found, 1, MPI_LONG, to, LOCKED, 1, MPI_LONG, w->win));
+	CHECK(!MPI_Win_flush(to, w->win));
+	found++;
+	CHECK(!MPI_Put(&found, 1, MPI_LONG, to, LOCKED, 1, MPI_LONG, w->win));
+	CHECK(!MPI_Win_unlock(to, w->win));
+	w->counted[LOCKED]++;
+}
+
+/* It is not waited for. */
+static void count_held(struct window *w)
+{
+	static const long one = 1;
+
+	if (comms[w->comm].here == 0)
+		CHECK(!MPI_Accumulate(&one, 1, MPI_LONG, comms[w->comm].count - 1, HELD, 1,
+			MPI_LONG, MPI_SUM, w->win));
+	w->counted[HELD]++;
+}
+
+static void use_window(struct window *w)
+{
+	static const int lengths[] = {1, 20, PUTS};
+	int count = comms[w->comm].count, here = comms[w->comm].here;
+	int shift = chance(&common, count), n = lengths[chance(&common, 3)];
+	int to = (here + shift) % count, from = (here + count - shift) % count;
+
+	if (w->held) {
+		count_held(w);
+		return;
+	}
+	switch (chance(&common, 6)) {
+	case 0:
+		put_between_fences(w, to, from, n);
+		break;
+	case 1:
+		put_in_groups(w, to, from, n);
+		break;
+	case 2:
+		put_and_get(w, to, n);
+		break;
+	case 3:
+		count_together(w, to);
+		break;
+	case 4:
+		count_alone(w, to);
+		break;
+	case 5:
+		check_counters(w, PUT);
+		break;
+	}
+}
+
+static void do_window(int comm)
+{
+	struct window *w = &windows[chance(&common, WINDOWS)];
+
+	if (!w->used)
+		make_window(w, comm);
+	else if (!chance(&common, 8))
+		free_window(w);
+	else
+		use_window(w);
 }
 
 /* ---- operations ---- */
@@ -431,7 +664,7 @@ static void do_operation(void)
 	op++;
 	receive_due(false);
 	comm = draw_comm();
-	kind = chance(&common, 20);
+	kind = chance(&common, 26);
 	if (kind < 9)
 		do_message(comm);
 	else if (kind < 12)
@@ -446,6 +679,8 @@ static void do_operation(void)
 		do_signal();
 	else if (kind < 19 && pending_count)
 		complete_one();
+	else if (kind >= 20)
+		do_window(comm);
 	else
 		work_at_random();
 	/* Whatever was drawn in it, which is not the same in each part of a communicator. */
@@ -530,6 +765,9 @@ int main(int argc, char **argv)
 	} while (!is_end());
 	receive_due(true);
 	complete_all();
+	for (int i = 0; i < WINDOWS; i++)
+		if (windows[i].used)
+			free_window(&windows[i]);
 	for (int i = 2; i < COMMS; i++)
 		if (comms[i].used)
 			free_comm(i);

@@ -46,11 +46,14 @@ static void *room_for(uint64_t bytes)
 						  : (a < b ? a : b);                           \
 	}
 
-static void combine(MPI_Op op, MPI_Datatype type, void *to, const void *from, uint64_t bytes)
+void collective_combine(
+	MPI_Op op, MPI_Datatype type, void *to, const void *from, uint64_t bytes)
 {
-	if (type == MPI_INT)
+	if (op == MPI_REPLACE)
+		memcpy(to, from, bytes);
+	else if (type == MPI_INT)
 		COMBINE(int)
-	else if (type == MPI_LONG)
+	else if (type == MPI_LONG || type == MPI_INT64_T)
 		COMBINE(long)
 	else if (type == MPI_DOUBLE)
 		COMBINE(double)
@@ -67,7 +70,8 @@ static void make_result(struct collective *c)
 	memcpy(c->gathered + c->rank * c->bytes, c->own, c->bytes);
 	memcpy(c->result, c->gathered, c->result_bytes);
 	for (int i = 1; i < c->size && c->op != MPI_OP_NULL; i++)
-		combine(c->op, c->type, c->result, c->gathered + i * c->bytes, c->bytes);
+		collective_combine(
+			c->op, c->type, c->result, c->gathered + i * c->bytes, c->bytes);
 }
 
 /* ---- progress ---- */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 int sim_rank, sim_size = 1;
+bool sim_in_thread;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t thread, first;
@@ -101,7 +102,9 @@ static void *make_progress(void *unused)
 
 		pthread_mutex_lock(&lock);
 		nap = (struct timespec){.tv_nsec = sim_chance(2000000)};
+		sim_in_thread = true;
 		sim_progress();
+		sim_in_thread = false;
 		pthread_mutex_unlock(&lock);
 		nanosleep(&nap, NULL);
 	}

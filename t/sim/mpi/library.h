@@ -27,6 +27,7 @@ extern int sim_rank, sim_size;
 
 void sim_lock(void);
 void sim_unlock(void);
+extern bool sim_in_thread; /* it is the library's own thread that makes progress */
 /* In a call that waits: let the thread and others go on for a moment. */
 void sim_pause(void);
 /* By chance, of this process's own: less than @n. */
@@ -45,6 +46,7 @@ enum kind {
 	COMM = 1,
 	GROUP = 2,
 	INFO = 7,
+	WINDOW = 8,
 	REQUEST = 11, /* and messages that were matched */
 };
 
@@ -85,7 +87,9 @@ enum frame_kind {
 	REQUEST_TO_SEND, /* one without, of the request `sender` */
 	CLEAR_TO_SEND,   /* its bytes are to go to the request `receiver` */
 	DATA,
-	MATCHED, /* a synchronous send has found its receive */
+	MATCHED,   /* a synchronous send has found its receive */
+	OPERATION, /* on a window: of the request `sender`, with what goes there */
+	OPERATION_DONE,
 };
 
 struct frame {
@@ -95,15 +99,21 @@ struct frame {
 	uint64_t sender,
 		receiver;    /* requests; sender 0: nobody waits to hear that it was matched */
 	int32_t source, tag; /* source: a rank of the communicator */
+	/* Of operations on windows (windows.c): from which byte on of the memory there, and of all that is asked for. */
+	uint64_t offset, at;
+	int32_t what, type, op, fetches;
 };
 
-#define EAGER_MAX 1024
+#define EAGER_MAX   1024
+#define ELEMENT_MAX 16
 
 /* Memory that all ranks share; -1: errno. */
 int wire_open(const char *path);
 void wire_close(void);
 /* Bytes are read from @payload when there is room, and then *sent is set, if it is not NULL. */
 void wire_send(int world, const struct frame *f, const void *payload, bool *sent);
+/* The same of memory that is freed when it has been sent. */
+void wire_send_own(int world, const struct frame *f, void *payload);
 bool wire_is_empty(void); /* nothing waits for room */
 /* Send and receive what can be. */
 void wire_progress(void);
@@ -122,7 +132,7 @@ struct request {
 	struct request *next;
 	int handle; /* 0: the library's own, or freed */
 	uint64_t id;
-	enum { SENDS, RECEIVES, COLLECTIVE } kind;
+	enum { SENDS, RECEIVES, COLLECTIVE, OPERATES } kind;
 	MPI_Comm comm;
 	bool done, observed, freed, cancelled;
 	bool sent, matched; /* a send is done when it is both */
@@ -135,6 +145,7 @@ struct request {
 	char *buffer;
 	uint64_t room, got;
 	struct collective *collective;
+	char own[2 * ELEMENT_MAX]; /* what is compared and swapped */
 };
 
 /* A message that has come, in the order of its communicator and peer. It is given away. */
@@ -161,5 +172,17 @@ void collective_drop(struct collective *c);
 /* In calls that hold the lock. */
 int collective_barrier(struct comm *comm);
 int collective_gather_all(struct comm *comm, const void *in, void *out, uint64_t bytes);
+/* @bytes of elements of @type at @from are combined with those at @to. */
+void collective_combine(
+	MPI_Op op, MPI_Datatype type, void *to, const void *from, uint64_t bytes);
+
+/* ---- windows.c ---- */
+
+/* An operation has come to this rank. It is given away. */
+void window_operation(struct arrival *a);
+/* A part of @r has been done. */
+void window_answered(struct request *r, const struct arrival *a);
+/* Do some of what has come. In calls only, not in the library's thread. */
+void windows_progress(void);
 
 #endif

@@ -15,6 +15,8 @@ static struct arrival *unexpected; /* the oldest first */
 void sim_progress(void)
 {
 	wire_progress();
+	if (!sim_in_thread)
+		windows_progress();
 	requests_sweep();
 	collectives_progress();
 	wire_progress();
@@ -135,6 +137,10 @@ void message_control(const struct arrival *a)
 
 	if (a->frame.kind == DATA) {
 		receive_bytes(a);
+		return;
+	}
+	if (a->frame.kind == OPERATION_DONE) {
+		window_answered(request_by_id(a->frame.receiver), a);
 		return;
 	}
 	r = request_by_id(a->frame.sender);
@@ -358,6 +364,36 @@ int MPI_Imrecv(
 	}
 WAITING(MPI_Send, MPI_Isend)
 WAITING(MPI_Ssend, MPI_Issend)
+
+/* It takes none of the requests that there are for the program. */
+int MPI_Sendrecv(const void *from, int count, MPI_Datatype type, int to, int tag, void *buffer,
+	int room, MPI_Datatype received, int source, int expected, MPI_Comm comm,
+	MPI_Status *status)
+{
+	int64_t out = type_bytes(type, count), in = type_bytes(received, room);
+	struct request *s, *r;
+	struct comm *c;
+	int error;
+
+	sim_lock();
+	c = comm_find(comm);
+	error = check(c, out, to, tag, false);
+	if (!error)
+		error = check(c, in, source, expected, true);
+	if (!error) {
+		r = message_receive(c, c->context, buffer, in, source, expected);
+		s = message_send(c, c->context, from, out, to, tag);
+		while (!r->done || !s->done)
+			sim_pause();
+		error = r->error;
+		if (status != MPI_STATUS_IGNORE)
+			*status = r->status;
+		request_drop(s);
+		request_drop(r);
+	}
+	sim_unlock();
+	return comm_failed(c, error);
+}
 
 int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
 	MPI_Status *status)

@@ -6,7 +6,8 @@
 #define SIM_MPI_H
 
 typedef int MPI_Comm, MPI_Group, MPI_Datatype, MPI_Op, MPI_Request, MPI_Message, MPI_Info,
-	MPI_Errhandler;
+	MPI_Errhandler, MPI_Win;
+typedef long MPI_Aint;
 
 typedef struct {
 	int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_ERROR;
@@ -27,6 +28,7 @@ enum {
 	MPI_INT = 0x4c000405,
 	MPI_LONG = 0x4c000807,
 	MPI_DOUBLE = 0x4c00080b,
+	MPI_INT64_T = 0x4c00083a,
 	MPI_ERRHANDLER_NULL = 0x14000000,
 	MPI_ERRORS_ARE_FATAL = 0x54000000,
 	MPI_ERRORS_RETURN = 0x54000001,
@@ -34,7 +36,10 @@ enum {
 	MPI_MAX = 0x58000001,
 	MPI_MIN = 0x58000002,
 	MPI_SUM = 0x58000003,
+	MPI_NO_OP = 0x5800000e,
+	MPI_REPLACE = 0x5800000d,
 	MPI_INFO_NULL = 0x1c000000,
+	MPI_WIN_NULL = 0x20000000,
 	MPI_REQUEST_NULL = 0x2c000000,
 	MPI_MESSAGE_NULL = MPI_REQUEST_NULL,
 	MPI_TAG_UB = 0x64400001,
@@ -57,7 +62,17 @@ enum {
 	MPI_ERR_IN_STATUS = 17,
 	MPI_ERR_PENDING = 18,
 	MPI_ERR_REQUEST = 19,
+	MPI_ERR_WIN = 45,
+	MPI_ERR_RMA_SYNC = 50,
 	MPI_MAX_OBJECT_NAME = 128,
+	MPI_LOCK_EXCLUSIVE = 234,
+	MPI_LOCK_SHARED = 235,
+	MPI_MODE_NOCHECK = 1024,
+	MPI_MODE_NOSUCCEED = 16384,
+	MPI_IDENT = 0,
+	MPI_CONGRUENT = 1,
+	MPI_SIMILAR = 2,
+	MPI_UNEQUAL = 3,
 };
 
 int MPI_Init(int *argc, char ***argv);
@@ -75,6 +90,8 @@ int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made);
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made);
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made);
+int MPI_Comm_compare(MPI_Comm a, MPI_Comm b, int *result);
 int MPI_Comm_free(MPI_Comm *comm);
 int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length);
 int MPI_Comm_set_name(MPI_Comm comm, const char *name);
@@ -102,6 +119,9 @@ int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
 int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
 int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm);
 int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+	MPI_Status *status);
+int MPI_Sendrecv(const void *from, int count, MPI_Datatype type, int to, int tag, void *buffer,
+	int room, MPI_Datatype received, int source, int expected, MPI_Comm comm,
 	MPI_Status *status);
 int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
 	MPI_Request *request);
@@ -143,5 +163,58 @@ int MPI_Allgather(const void *in, int count, MPI_Datatype type, void *out, int o
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
 	MPI_Comm comm, MPI_Request *request);
+
+int MPI_Win_create(
+	void *base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);
+int MPI_Win_allocate(
+	MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win);
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win);
+int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint bytes);
+int MPI_Win_detach(MPI_Win win, const void *base);
+int MPI_Win_free(MPI_Win *win);
+int MPI_Win_fence(int assert, MPI_Win win);
+int MPI_Win_lock(int type, int target, int assert, MPI_Win win);
+int MPI_Win_lock_all(int assert, MPI_Win win);
+int MPI_Win_unlock(int target, MPI_Win win);
+int MPI_Win_unlock_all(MPI_Win win);
+int MPI_Win_flush(int target, MPI_Win win);
+int MPI_Win_flush_all(MPI_Win win);
+int MPI_Win_flush_local(int target, MPI_Win win);
+int MPI_Win_flush_local_all(MPI_Win win);
+int MPI_Win_sync(MPI_Win win);
+int MPI_Win_post(MPI_Group group, int assert, MPI_Win win);
+int MPI_Win_start(MPI_Group group, int assert, MPI_Win win);
+int MPI_Win_complete(MPI_Win win);
+int MPI_Win_wait(MPI_Win win);
+int MPI_Win_get_name(MPI_Win win, char *name, int *length);
+int MPI_Win_set_name(MPI_Win win, const char *name);
+int MPI_Win_get_attr(MPI_Win win, int key, void *value, int *flag);
+int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler);
+int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler);
+int MPI_Win_call_errhandler(MPI_Win win, int error);
+int MPI_Win_get_info(MPI_Win win, MPI_Info *info);
+
+int MPI_Put(const void *from, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+	MPI_Datatype type_there, MPI_Win win);
+int MPI_Rput(const void *from, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+	MPI_Datatype type_there, MPI_Win win, MPI_Request *request);
+int MPI_Get(void *result, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+	MPI_Datatype type_there, MPI_Win win);
+int MPI_Rget(void *result, int count, MPI_Datatype type, int target, MPI_Aint at, int there,
+	MPI_Datatype type_there, MPI_Win win, MPI_Request *request);
+int MPI_Accumulate(const void *from, int count, MPI_Datatype type, int target, MPI_Aint at,
+	int there, MPI_Datatype type_there, MPI_Op op, MPI_Win win);
+int MPI_Raccumulate(const void *from, int count, MPI_Datatype type, int target, MPI_Aint at,
+	int there, MPI_Datatype type_there, MPI_Op op, MPI_Win win, MPI_Request *request);
+int MPI_Get_accumulate(const void *from, int count, MPI_Datatype type, void *result,
+	int results, MPI_Datatype result_type, int target, MPI_Aint at, int there,
+	MPI_Datatype type_there, MPI_Op op, MPI_Win win);
+int MPI_Rget_accumulate(const void *from, int count, MPI_Datatype type, void *result,
+	int results, MPI_Datatype result_type, int target, MPI_Aint at, int there,
+	MPI_Datatype type_there, MPI_Op op, MPI_Win win, MPI_Request *request);
+int MPI_Fetch_and_op(const void *from, void *result, MPI_Datatype type, int target, MPI_Aint at,
+	MPI_Op op, MPI_Win win);
+int MPI_Compare_and_swap(const void *from, const void *compared, void *result,
+	MPI_Datatype type, int target, MPI_Aint at, MPI_Win win);
 
 #endif

@@ -144,6 +144,21 @@ static uint64_t context_of(uint64_t of, uint64_t a, uint64_t b)
 	return hash >> 1 | 4;
 }
 
+static const struct group *group_find(MPI_Group group)
+{
+	static const struct group empty;
+
+	return group == MPI_GROUP_EMPTY ? &empty : handle_find(GROUP, group);
+}
+
+static int place_in(const struct group *g, int world)
+{
+	for (int i = 0; i < g->size; i++)
+		if (g->world[i] == world)
+			return i;
+	return MPI_UNDEFINED;
+}
+
 static int no_room(struct comm *comm)
 {
 	return comm_failed(comm, MPI_ERR_OTHER);
@@ -199,6 +214,63 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 	int rank, r = MPI_Comm_rank(comm, &rank);
 
 	return r ? r : MPI_Comm_split(comm, 0, rank, made);
+}
+
+/* Of the members in @group, in their order there. */
+static int create(struct comm *comm, const struct group *group, MPI_Comm *made)
+{
+	uint64_t number = comm->made++;
+	bool here = place_in(group, sim_rank) >= 0;
+	int r = collective_barrier(comm);
+
+	*made = MPI_COMM_NULL;
+	if (r || !here)
+		return r;
+	if (!handle_left(COMM))
+		return no_room(comm);
+	*made = comm_make(group, context_of(comm->context, number, 1ul << 40), comm->handler)
+			->handle;
+	return 0;
+}
+
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
+{
+	struct comm *c;
+	const struct group *g;
+	int r;
+
+	sim_lock();
+	c = comm_find(comm);
+	g = group_find(group);
+	r = c && g ? create(c, g, made) : comm_failed(NULL, MPI_ERR_GROUP);
+	sim_unlock();
+	return r;
+}
+
+static int compare(const struct comm *a, const struct comm *b)
+{
+	if (a == b)
+		return MPI_IDENT;
+	if (a->group.size == b->group.size &&
+		!memcmp(a->group.world, b->group.world, a->group.size * sizeof(int)))
+		return MPI_CONGRUENT;
+	for (int i = 0; i < a->group.size; i++)
+		if (place_in(&b->group, a->group.world[i]) < 0)
+			return MPI_UNEQUAL;
+	return a->group.size == b->group.size ? MPI_SIMILAR : MPI_UNEQUAL;
+}
+
+int MPI_Comm_compare(MPI_Comm a, MPI_Comm b, int *result)
+{
+	struct comm *x, *y;
+
+	sim_lock();
+	x = comm_find(a);
+	y = comm_find(b);
+	if (x && y)
+		*result = compare(x, y);
+	sim_unlock();
+	return x && y ? 0 : comm_failed(NULL, MPI_ERR_COMM);
 }
 
 /* The first member tells the others which one it is. */
@@ -332,13 +404,6 @@ int MPI_Errhandler_free(MPI_Errhandler *handler)
 
 /* ---- groups ---- */
 
-static const struct group *group_find(MPI_Group group)
-{
-	static const struct group empty;
-
-	return group == MPI_GROUP_EMPTY ? &empty : handle_find(GROUP, group);
-}
-
 int MPI_Group_size(MPI_Group group, int *size)
 {
 	const struct group *g;
@@ -349,14 +414,6 @@ int MPI_Group_size(MPI_Group group, int *size)
 		*size = g->size;
 	sim_unlock();
 	return g ? 0 : comm_failed(NULL, MPI_ERR_GROUP);
-}
-
-static int place_in(const struct group *g, int world)
-{
-	for (int i = 0; i < g->size; i++)
-		if (g->world[i] == world)
-			return i;
-	return MPI_UNDEFINED;
 }
 
 int MPI_Group_translate_ranks(

@@ -1,4 +1,5 @@
-/* What the lower half looks for by name and is not simulated: a function that ends the program. */
+/* What the lower half looks for by name and is not simulated, and what the stub makes of other calls: a function that
+ * ends the program. */
 #include "lower/mpi/functions.h"
 
 _Noreturn void sim_fatal(const char *format, ...);
@@ -10,3 +11,11 @@ _Noreturn void sim_fatal(const char *format, ...);
 		sim_fatal("MPI_" #name " is not simulated");                                   \
 	}
 MPI_FUNCTIONS(F)
+F(Win_allocate, ())
+F(Win_fence, ())
+F(Win_lock, ())
+F(Win_unlock, ())
+F(Win_post, ())
+F(Win_start, ())
+F(Win_complete, ())
+F(Win_wait, ())

@@ -25,6 +25,7 @@ struct parcel {
 	struct parcel *next;
 	struct frame frame;
 	const char *payload;
+	void *own; /* to be freed then */
 	bool *sent;
 };
 
@@ -69,18 +70,32 @@ static void get(struct ring *r, uint64_t at, void *bytes, size_t n)
 
 /* ---- out ---- */
 
-void wire_send(int world, const struct frame *f, const void *payload, bool *sent)
+static struct parcel *add_parcel(int world, const struct frame *f)
 {
 	struct parcel *p = calloc(1, sizeof(*p)), **at = &outbox[world];
 
 	if (!p)
 		sim_fatal("no memory for a frame");
 	p->frame = *f;
-	p->payload = payload;
-	p->sent = sent;
 	while (*at)
 		at = &(*at)->next;
 	*at = p;
+	return p;
+}
+
+void wire_send(int world, const struct frame *f, const void *payload, bool *sent)
+{
+	struct parcel *p = add_parcel(world, f);
+
+	p->payload = payload;
+	p->sent = sent;
+}
+
+void wire_send_own(int world, const struct frame *f, void *payload)
+{
+	struct parcel *p = add_parcel(world, f);
+
+	p->payload = p->own = payload;
 }
 
 bool wire_is_empty(void)
@@ -113,6 +128,7 @@ static void push_all(int to)
 		outbox[to] = p->next;
 		if (p->sent)
 			*p->sent = true;
+		free(p->own);
 		free(p);
 	}
 }
@@ -145,6 +161,8 @@ static bool pull(int from)
 		while (*end)
 			end = &(*end)->next;
 		*end = a;
+	} else if (f.kind == OPERATION) {
+		window_operation(a);
 	} else {
 		message_control(a);
 		free(a);
