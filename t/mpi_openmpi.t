@@ -223,4 +223,16 @@ step=start && ranks 1 trecr-run -d ck --gpu=off --mpi=lower -- "$alone" launched
 	launched_well && [ "$(tail -n 1 out.0)" = ok ]
 tell "a launcher's only rank has another launcher's connection after a restart"
 kill_all
+
+# Their environment is the shell's, which was started by the former launcher.
+job_arena executed
+# shellcheck disable=SC2016 # of the inner shell
+shell=': >"early.$OMPI_COMM_WORLD_RANK" && while [ ! -e awake ]; do sleep 0.02; done && "$0"'
+step=start && ranks 2 trecr-run -d ck --gpu=off --mpi=lower -- sh -c "$shell" "$job" &&
+	await -t 60 -p $launcher -e early.0 2>>await.err && await -t 60 -p $launcher -e early.1 2>>await.err &&
+	step=checkpoint && job_checkpoint && kill_all && step=restart && ranks 2 trecr-restart ck && : >awake &&
+	step="a round" && all_in_a_round 2 && step="second checkpoint" && job_checkpoint && kill_all &&
+	step="second restart" && restart_job 2 && step="its end" && finish_job 2
+tell "programs that a rank executes behind a restart belong to the launcher of the restart"
+kill_all
 done_testing

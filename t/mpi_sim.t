@@ -84,4 +84,18 @@ step=start && ranks 2 trecr-run -d ck --gpu=off --mpi=lower -- "$random" 1 early
 	step="second restart" && ranks 2 trecr-restart ck && all_in_a_round 2 && step="its end" && finish_job
 job_result "ranks that were saved before they call MPI belong to the launcher of the restart"
 kill_all
+
+# So is that of a program that is executed behind the restart, by a shell whose variables are the former launcher's.
+arena executed
+mkfifo pause
+launches=0
+# shellcheck disable=SC2016 # of the inner shell
+shell=': >"early.$PMI_RANK" && while [ ! -e awake ]; do sleep 0.02; done && "$0" 1'
+step=start && ranks 2 trecr-run -d ck --gpu=off --mpi=lower -- sh -c "$shell" "$random" &&
+	await -t 60 -p "${pids[0]}" -e early.0 2>>await.err && await -t 60 -p "${pids[1]}" -e early.1 2>>await.err &&
+	step=checkpoint && job_checkpoint && kill_all && rm wire.1 && step=restart && ranks 2 trecr-restart ck && : >awake &&
+	step="a round" && all_in_a_round 2 && step="second checkpoint" && job_checkpoint && kill_all && rm wire.2 &&
+	step="second restart" && ranks 2 trecr-restart ck && all_in_a_round 2 && step="its end" && finish_job
+job_result "programs that a rank executes behind a restart belong to the launcher of the restart"
+kill_all
 done_testing

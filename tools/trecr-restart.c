@@ -247,6 +247,8 @@ static int bring_back(
 	};
 	int r;
 
+	s->restarted = true;
+	s->mpi_library = settings.mpi;
 	progress_begin(TOOL, "restarting");
 	if (settings.verify && checkpoint_verify(c, e) < 0)
 		return err_prefix(e, "%s is damaged", c->path);

@@ -58,6 +58,8 @@ HIDDEN void crossing_restart(void);
 HIDDEN int restart_gave_variable(const char *variable);
 /* Before the first lower half of this process: what a restart has left for it becomes part of its environment. 0 or -1. */
 HIDDEN int restart_give_environment(void);
+/* The same if a restart has left it for a program that executed this one: ask for it (launcher.c). */
+HIDDEN void launcher_ask(void);
 /* Load @library for the first time, or the one that a restart has left word of: as library_load(). */
 HIDDEN int restart_open_library(struct crossing_library *library, struct lower_table *table);
 /* device_output.c */

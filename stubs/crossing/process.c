@@ -346,6 +346,7 @@ static int start_lower_half(struct process *p)
 		return -1;
 	describe_crossing();
 	__atomic_store_n(&RECORDS->lower, RECORDS_COMING, __ATOMIC_RELEASE);
+	launcher_ask();
 	if (remember_start() < 0) {
 		raw_complain("no lower half: no memory for records of it");
 		return start_failed();

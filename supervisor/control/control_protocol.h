@@ -32,6 +32,11 @@
  *	mpi all					ok if the programs of all ranks of the job have said that,
  *						no if not, or later: it is not known yet, and is to be
  *						asked again (supervisor/job/mpi_ranks.h)
+ *	launcher				of a program of the tree: by which launcher it was brought
+ *						back: "variable NAME=VALUE" lines of its environment,
+ *						"mpi N" (enum mpi_abi) and "library NAME" lines of the
+ *						library that it needs, then ok; ok alone: by none
+ *						(stubs/crossing/launcher.c)
  *	status					KEY VALUE lines, then an empty line
  *						(supervisor/run/requests.c)
  *

@@ -40,6 +40,10 @@ int control_request_parse(struct control_request *request, char *line)
 		request->kind = CONTROL_STATUS;
 		return 0;
 	}
+	if (!strcmp(line, "launcher")) {
+		request->kind = CONTROL_LAUNCHER;
+		return 0;
+	}
 	request->all = !strcmp(line, "mpi all");
 	if (request->all || !strcmp(line, "mpi begun")) {
 		request->kind = CONTROL_MPI;

@@ -14,7 +14,8 @@ enum control_kind {
 	CONTROL_STATUS,
 	CONTROL_TURN,
 	CONTROL_ARRIVED,
-	CONTROL_MPI
+	CONTROL_MPI,
+	CONTROL_LAUNCHER
 };
 
 struct control_request {

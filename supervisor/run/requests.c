@@ -12,6 +12,7 @@
 
 #include "ckpt/store_dir.h"
 #include "lib/notices.h"
+#include "lib/procfs.h"
 #include "supervisor/job/member_files.h"
 #include "supervisor/job/checkpoint_part.h"
 #include "supervisor/job/checkpoint_turns.h"
@@ -19,6 +20,7 @@
 #include "supervisor/job/reach_member.h"
 #include "supervisor/control/control_protocol.h"
 #include "supervisor/run/loop.h"
+#include "supervisor/split/launcher_restore.h"
 #include "supervisor/start/supervisor_messages.h"
 #include "supervisor/start/job_control.h"
 
@@ -141,6 +143,54 @@ static void answer_turn(
 		turns_ask(s->job->turns, fd, request->signalled, request->again);
 }
 
+static void add_number(struct buf *answer, const char *key, uint64_t value)
+{
+	buf_printf(answer, "%s %" PRIu64 "\n", key, value);
+}
+
+/* Whether this process is an ancestor of @pid. */
+static bool is_below(pid_t pid)
+{
+	while (pid > 0 && pid != getpid()) {
+		cleanup_free char *status = procfs_status(pid, pid, NULL);
+
+		pid = status ? (pid_t)status_number(status, "PPid", 10) : 0;
+	}
+	return pid == getpid();
+}
+
+static void add_each(struct buf *answer, const char *key, const char *texts, const char *end)
+{
+	for (; texts < end && *texts; texts += strlen(texts) + 1)
+		add_text(answer, key, texts);
+}
+
+/* What a restart has left for processes that it has brought back is not there any more in those that they execute. */
+static void answer_launcher(
+	struct supervisor *s, const struct control_request *request, struct buf *answer)
+{
+	cleanup_free struct records_launcher *l = xcalloc(1, sizeof(*l));
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct err e = ERR_INIT;
+
+	if (!s->job || getsockopt(request->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
+		!is_below(peer.pid)) {
+		add_text(answer, "error", "this is not the supervisor of your program");
+		return;
+	}
+	if (s->restarted && launcher_describe(l, s->mpi_library, MPI_ABI_NONE, &e)) {
+		add_text(answer, "error", e.msg);
+		return;
+	}
+	if (s->restarted) {
+		add_number(answer, "mpi", l->mpi);
+		add_each(answer, "library", l->names, l->names + sizeof(l->names));
+		add_each(answer, "variable", l->text, l->text + l->size);
+	}
+	add_text(answer, "ok", "");
+}
+
 static void answer_mpi(
 	struct supervisor *s, const struct control_request *request, struct buf *answer)
 {
@@ -161,11 +211,6 @@ static void answer_mpi(
 		add_text(answer, "error", e.msg);
 	else
 		add_text(answer, "ok", "");
-}
-
-static void add_number(struct buf *answer, const char *key, uint64_t value)
-{
-	buf_printf(answer, "%s %" PRIu64 "\n", key, value);
 }
 
 /* The checkpoint that is being taken, and the requests behind it. */
@@ -235,6 +280,9 @@ void requests_answer(void *arg, const struct control_request *request, struct bu
 		break;
 	case CONTROL_MPI:
 		answer_mpi(s, request, answer);
+		break;
+	case CONTROL_LAUNCHER:
+		answer_launcher(s, request, answer);
 		break;
 	case CONTROL_ARRIVED:
 		add_text(answer, "error", "the job runs already");

@@ -111,7 +111,7 @@ static int map_records(struct process *p, struct err *e)
 		      : 0;
 }
 
-static int add_launchers(
+int launcher_describe(
 	struct records_launcher *l, const char *library, unsigned former, struct err *e)
 {
 	l->mpi = mpi_library_choose(library, former, l->names, sizeof(l->names));
@@ -132,7 +132,7 @@ int launcher_give_variables(struct process *p, bool launcher, const char *librar
 	if (map_records(p, e))
 		return -1;
 	l->given = 1;
-	if ((launcher && add_launchers(l, library, former, e)) ||
+	if ((launcher && launcher_describe(l, library, former, e)) ||
 		(other && add_variable(l, other, e)))
 		return -1;
 	return tracee_write(p->mem_fd, RECORDS_LAUNCHER, l, sizeof(*l), e);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "lib/err.h"
+#include "shared/records.h"
 #include "supervisor/target/process.h"
 
 /* The descriptor of this process that leads to its launcher; -1: there is none. */
@@ -16,8 +17,11 @@ int launcher_connection(void);
 /* Whether the process, which is stopped, was started to have an MPI library in its lower half; and whether it has one already. */
 bool launcher_may_be_wanted(const struct process *p);
 bool launcher_is_wanted(const struct process *p);
-/* Before its lower half is started: variables for it. With @launcher the launcher's, and which MPI library it is to
- * load, as mpi_library_choose(@library, @former ...) says; and @other, unless it is NULL. The same where it has none
+/* Fill @l, which is zero, with the variables of this process's launcher, and with which MPI library is to be loaded, as
+ * mpi_library_choose(@library, @former ...) says. Fails if they are too long. */
+int launcher_describe(
+	struct records_launcher *l, const char *library, unsigned former, struct err *e);
+/* Before its lower half is started: variables for it. With @launcher those of launcher_describe(); and @other, unless it is NULL. The same where it has none
  * yet, for when it comes to have one. */
 int launcher_give_variables(struct process *p, bool launcher, const char *library,
 	unsigned former, const char *other, struct err *e);

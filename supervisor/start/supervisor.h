@@ -75,9 +75,12 @@ struct supervisor {
 	int init_fd; /* reports of that init (namespace_init.h), -1: none */
 	bool init_is_first; /* of its namespace, which ends with it; else that has other programs, too */
 	int release_fd; /* holds a restored process back (spawn.h), -1: none */
-	char *command;  /* for messages and the image */
-	char *pidfile;  /* that will be written after the restart; absolute; NULL: none */
-	char *release;  /* the folder of this release, NULL: it is not installed */
+	bool restarted; /* the program has come back from an image */
+	const char *
+		mpi_library; /* then: --mpi of trecr-restart (split/mpi_libraries.h); NULL: auto */
+	char *command;       /* for messages and the image */
+	char *pidfile;       /* that will be written after the restart; absolute; NULL: none */
+	char *release;       /* the folder of this release, NULL: it is not installed */
 	struct buf
 		former_children; /* struct proc_identity: children that we had before we became
 				       a supervisor */
