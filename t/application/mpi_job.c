@@ -362,6 +362,7 @@ int main(int argc, char **argv)
 	int on = 1, late, provided;
 
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+	MPI_Pcontrol(1); /* of profilers: a library without one does nothing */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	own = rank + 1;

@@ -83,6 +83,23 @@ static void make_all(void)
 	MPI_Win_fence(MPI_MODE_NOPRECEDE, fenced);
 }
 
+/* A call that fails leaves nothing behind that could not be saved. */
+static void fail(void)
+{
+	MPI_Win none;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	CHECK(MPI_Win_delete_attr(MPI_WIN_NULL, keyval) != MPI_SUCCESS);
+	CHECK(MPI_Win_set_attr(MPI_WIN_NULL, keyval, &attribute) != MPI_SUCCESS);
+	CHECK(MPI_Win_set_name(MPI_WIN_NULL, "none") != MPI_SUCCESS);
+	CHECK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, MPI_WIN_NULL) != MPI_SUCCESS);
+	CHECK(MPI_Win_fence(0, MPI_WIN_NULL) != MPI_SUCCESS);
+	CHECK(MPI_Win_attach(MPI_WIN_NULL, &attribute, sizeof(attribute)) != MPI_SUCCESS);
+	CHECK(MPI_Win_create(&attribute, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &none) !=
+		MPI_SUCCESS);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void free_all(void)
 {
 	MPI_Win_fence(MPI_MODE_NOSUCCEED, fenced);
@@ -488,6 +505,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	begin_with(argc, argv);
 	make_all();
+	fail();
 	for (int round = 1; on; round++) {
 		the_round = round;
 		ask();
