@@ -26,17 +26,17 @@
 
 static long call(unsigned long nr, unsigned long a, unsigned long b, unsigned long c)
 {
-	const unsigned long call[7] = {nr, a, b, c};
+	const unsigned long words[7] = {nr, a, b, c};
 
-	return batch_syscall(call);
+	return batch_syscall(words);
 }
 
 static int map_buffers(const struct batch_copier *k)
 {
-	const unsigned long call[7] = {SYS_mmap, k->buffers, k->buffers_size, PROT_READ_WRITE,
+	const unsigned long words[7] = {SYS_mmap, k->buffers, k->buffers_size, PROT_READ_WRITE,
 		MAP_BUFFERS, (unsigned long)-1, 0};
 
-	return batch_syscall(call) == (long)k->buffers ? 0 : -1;
+	return batch_syscall(words) == (long)k->buffers ? 0 : -1;
 }
 
 static int register_all(
