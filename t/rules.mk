@@ -11,7 +11,7 @@
 #	t/fuzz/NAME.c		a fuzzer, linked with libtrecr.a
 #	t/sim/			a GPU driver without a GPU: libcuda.so.1 and libnvidia-ml.so.1
 #	t/sim/mpi/		an MPI library without an MPI: libmpi.so.12 (t/mpi_sim.t)
-#	t/split/NAME.c		a program that runs on it (t/split.t, t/split_restart.t)
+#	t/split/NAME.c		a program that runs on it (t/split*.t)
 #	t/gpu/			what needs a GPU: `make check-gpu`
 
 # Victims are what users bring: never sanitized, and with frames that debuggers can show.

@@ -32,7 +32,7 @@ is "$(natively "$sim/echo" "$split/arguments" | tail -n 1)" "0 of 637 functions 
 is "$(split "$sim/echo" "$split/arguments" split | tail -n 1)" "0 of 637 functions wrong" \
 	"every function gets its arguments and gives its result"
 like "$(split "$sim/echo" "$split/arguments" split)" \
-	'cuImportExternalMemory: not supported' "what is refused is said by name"
+	'cuGraphicsMapResources: not supported' "what is refused is said by name"
 
 # Ways to load the library.
 mkdir versioned

@@ -160,38 +160,6 @@ for what in entries depth places version build "done" size room seals; do
 	fi
 done
 
-# steps: a checkpoint after each that the program takes, refused for what it says it holds.
-steps() {
-	local n line held
-	for ((n = 1; ; n++)); do
-		kill -USR1 "$sup"
-		line=$(await -p "$sup" out "^(step|last) $n: ") || return
-		held=${line#*: }
-		: >ckpt.err
-		if checkpoint; then
-			[ "$held" = nothing ] || echo "after step $n: not refused for $held"
-		else
-			grep -qF "it holds $held which cannot be restored yet" ckpt.err ||
-				echo "after step $n: not for $held but $(cat ckpt.err)"
-		fi
-		[ "${line%% *}" != last ] || return 0
-	done
-}
-
-arena survivors
-if started "$split/survivors"; then
-	is "$(steps)" "" "objects that outlive what they were made of, and such as go with it"
-	ok "the last checkpoint restarts" freeze_away && restart_here &&
-		finish && [ "$status" = 0 ] && is "$(tail -n 1 out)" ok "and all is as it was" || explain
-fi
-sweep 2 >/dev/null
-arena detached
-if started "$split/survivors" green; then
-	is "$(steps)" "" "a stream that outlives its green context"
-	finish && is "$(tail -n 1 out)" ok "and the program is unharmed" || explain
-fi
-sweep 2 >/dev/null
-
 # A device that is lost when the checkpoint is to be taken.
 arena lost
 export SIM_FAIL_FILE=$PWD/fail

@@ -57,6 +57,7 @@ static int refuse_export_entries(const struct cuda_state *s)
 
 struct names {
 	const char *one, *many;
+	const char *ends; /* the function that ends it; NULL: it may be supported some day */
 };
 
 static const struct names kinds[CUDA_KINDS] = {
@@ -68,7 +69,8 @@ static const struct names kinds[CUDA_KINDS] = {
 	[CUDA_LIBRARY] = {"CUDA library linked with addresses of its own",
 		"CUDA libraries linked with addresses of their own"},
 	[CUDA_ARRAY] = {"CUDA array", "CUDA arrays"},
-	[CUDA_MIPMAPPED_ARRAY] = {"mipmapped CUDA array", "mipmapped CUDA arrays"},
+	[CUDA_MIPMAPPED_ARRAY] = {"mipmapped CUDA array of external memory",
+		"mipmapped CUDA arrays of external memory", "cuMipmappedArrayDestroy"},
 	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects"},
 	[CUDA_SURFACE] = {"CUDA surface object", "CUDA surface objects"},
 	[CUDA_LINKER] = {"CUDA linker state", "CUDA linker states"},
@@ -78,6 +80,12 @@ static const struct names kinds[CUDA_KINDS] = {
 	[CUDA_LOG_CALLBACK] = {"callback for CUDA logs", "callbacks for CUDA logs"},
 	[CUDA_RESOURCE_DESCRIPTION] = {"description of a part of a GPU",
 		"descriptions of parts of a GPU"},
+	[CUDA_EXTERNAL_MEMORY] = {"external CUDA memory object", "external CUDA memory objects",
+		"cuDestroyExternalMemory"},
+	[CUDA_EXTERNAL_SEMAPHORE] = {"external CUDA semaphore", "external CUDA semaphores",
+		"cuDestroyExternalSemaphore"},
+	[CUDA_EXTERNAL_BUFFER] = {"mapped buffer of external CUDA memory",
+		"mapped buffers of external CUDA memory", "cuMemFree"},
 };
 
 static const struct names settings[CUDA_SETTINGS] = {
@@ -90,6 +98,12 @@ static int refuse_names(const struct names *n, unsigned count, int why)
 {
 	const char *name = count == 1 ? n->one : n->many;
 
+	if (n->ends)
+		return agent_fail_for(why,
+			"it holds %u %s, which cannot be restored; a checkpoint is possible "
+			"after "
+			"%s",
+			count, name, n->ends);
 	return agent_fail_for(why, "it holds %u %s, which cannot be restored yet", count,
 		name ? name : "CUDA objects");
 }

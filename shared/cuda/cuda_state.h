@@ -16,7 +16,7 @@
 #include "shared/address_windows.h"
 
 #define CUDA_STATE_MAGIC   0x6574617473647563 /* "cudstate" */
-#define CUDA_STATE_VERSION 13
+#define CUDA_STATE_VERSION 14
 
 /* Their names for messages are in tools/inspect/gpu.c. Append only: numbers are in images. */
 enum cuda_kind {
@@ -46,6 +46,9 @@ enum cuda_kind {
 	CUDA_STORAGE, /* what a runtime library keeps with a context */
 	CUDA_RESOURCE_DESCRIPTION,
 	CUDA_SETTING, /* of something that is no object: it is not known how to set it again */
+	CUDA_EXTERNAL_MEMORY,
+	CUDA_EXTERNAL_SEMAPHORE,
+	CUDA_EXTERNAL_BUFFER, /* external memory that is mapped: its handle is its address */
 	CUDA_KINDS,
 };
 

@@ -69,13 +69,22 @@ struct graph_batch {
 };
 _Static_assert(sizeof(struct graph_batch) == 32, "");
 
-/* Parameters of any kind of node that can be made again. */
+/* CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, and ..._WAIT_NODE_PARAMS */
+struct graph_semaphores {
+	void **semaphores;
+	void *operations;
+	uint32_t count, pad;
+};
+_Static_assert(sizeof(struct graph_semaphores) == 24, "");
+
+/* Parameters of any kind of node; semaphores are those of nodes that cannot be made again. */
 union graph_params {
 	struct graph_kernel kernel;
 	struct graph_memcpy copy;
 	struct graph_memset set;
 	struct graph_host host;
 	struct graph_batch batch;
+	struct graph_semaphores semaphores;
 	void *event;
 };
 

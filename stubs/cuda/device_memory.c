@@ -1,5 +1,6 @@
 /* cuMemAlloc and what belongs to it, and which devices reach whose memory. */
 #include "shared/cuda/calls.h"
+#include "stubs/cuda/external_memory.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 #include "stubs/cuda/sharing.h"
@@ -44,6 +45,8 @@ int body_cuMemFree_v2(uint64_t address)
 		: memory_is_of_graph(address)          ? graph_memory_freed(address)
 						       : memory_free(address);
 
+	if (r == CUDA_ERROR_NOT_FOUND)
+		r = external_buffer_free(address);
 	if (r != CUDA_ERROR_NOT_FOUND)
 		return r;
 	r = real_cuMemFree_v2(address);

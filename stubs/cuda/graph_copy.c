@@ -315,6 +315,14 @@ static int copy_node(const struct copying *c, void **to, void *graph, void *from
 	case GRAPH_BATCH_MEM_OP:
 		return copy_structure(to, graph, from, INDEX_cuGraphBatchMemOpNodeGetParams,
 			INDEX_cuGraphAddBatchMemOpNode, NULL);
+	case GRAPH_SIGNAL:
+		return copy_structure(to, graph, from,
+			INDEX_cuGraphExternalSemaphoresSignalNodeGetParams,
+			INDEX_cuGraphAddExternalSemaphoresSignalNode, NULL);
+	case GRAPH_WAIT:
+		return copy_structure(to, graph, from,
+			INDEX_cuGraphExternalSemaphoresWaitNodeGetParams,
+			INDEX_cuGraphAddExternalSemaphoresWaitNode, NULL);
 	case GRAPH_WAIT_EVENT:
 		return copy_event(to, graph, from, INDEX_cuGraphEventWaitNodeGetEvent,
 			INDEX_cuGraphAddEventWaitNode);

@@ -136,6 +136,14 @@ static int copy_node(void *to, void *from)
 	case GRAPH_BATCH_MEM_OP:
 		return copy_structure(to, from, INDEX_cuGraphBatchMemOpNodeGetParams,
 			INDEX_cuGraphBatchMemOpNodeSetParams);
+	case GRAPH_SIGNAL:
+		return copy_structure(to, from,
+			INDEX_cuGraphExternalSemaphoresSignalNodeGetParams,
+			INDEX_cuGraphExternalSemaphoresSignalNodeSetParams);
+	case GRAPH_WAIT:
+		return copy_structure(to, from,
+			INDEX_cuGraphExternalSemaphoresWaitNodeGetParams,
+			INDEX_cuGraphExternalSemaphoresWaitNodeSetParams);
 	case GRAPH_WAIT_EVENT:
 		return copy_event(to, from, INDEX_cuGraphEventWaitNodeGetEvent,
 			INDEX_cuGraphEventWaitNodeSetEvent);
@@ -178,6 +186,10 @@ static const struct {
 	{INDEX_cuGraphExecEventRecordNodeSetEvent, INDEX_cuGraphEventRecordNodeSetEvent},
 	{INDEX_cuGraphExecEventWaitNodeSetEvent, INDEX_cuGraphEventWaitNodeSetEvent},
 	{INDEX_cuGraphExecBatchMemOpNodeSetParams, INDEX_cuGraphBatchMemOpNodeSetParams},
+	{INDEX_cuGraphExecExternalSemaphoresSignalNodeSetParams,
+		INDEX_cuGraphExternalSemaphoresSignalNodeSetParams},
+	{INDEX_cuGraphExecExternalSemaphoresWaitNodeSetParams,
+		INDEX_cuGraphExternalSemaphoresWaitNodeSetParams},
 	{INDEX_cuGraphExecNodeSetParams, INDEX_cuGraphNodeSetParams},
 };
 

@@ -8,6 +8,7 @@
  */
 #include "shared/cuda/graph.h"
 #include "shared/raw.h"
+#include "stubs/cuda/external_memory.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 #include "stubs/cuda/pool.h"
@@ -482,7 +483,12 @@ int body_cuMemFreeAsync(uint64_t address, void *stream)
 		return 0;
 	if (devmem_part(address) >= DEVMEM_DEVICES) {
 		r = import_close(address, 1);
-		return r == CUDA_ERROR_NOT_FOUND ? real_cuMemFreeAsync(address, stream) : r;
+		if (r != CUDA_ERROR_NOT_FOUND)
+			return r;
+		r = real_cuMemFreeAsync(address, stream);
+		if (!r)
+			external_buffer_gone(address);
+		return r;
 	}
 	r = ask_capturing(stream, &capturing);
 	if (!r)

@@ -121,7 +121,8 @@ static int is_lost(
 	const struct performed *p, const struct call_param *out, const struct object *from)
 {
 	return out->holding == API_LOST || options_have_lists(p->info, p->arguments) ||
-	       (from && from->kind == CUDA_GREEN_CONTEXT);
+	       (from && (from->kind == CUDA_GREEN_CONTEXT ||
+				from->kind == CUDA_EXTERNAL_MEMORY));
 }
 
 /* The new object for what comes out as @out of a call; NULL: no memory. */

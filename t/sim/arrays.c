@@ -6,9 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "shared/cuda/array_params.h"
 #include "t/sim/device.h"
+#include "t/sim/external.h"
 #include "t/sim/graph.h"
 #include "t/sim/memory.h"
 #include "t/sim/object.h"
@@ -18,6 +20,7 @@
 #define NV12         0xb0
 #define BC1          0x91 /* blocks of four by four elements */
 #define LEVELS       16
+#define PAGE         4096ul
 #define HOST         1
 #define CUBEMAP      4
 #define LAYERED      1
@@ -32,7 +35,15 @@ struct array {
 	unsigned part_count;
 	uint64_t row, rows, slices;
 	char *data;
+	bool is_external; /* the data */
 	struct array *next;
+};
+
+/* CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC */
+struct mapped_array {
+	uint64_t offset;
+	struct array_description description;
+	unsigned levels;
 };
 
 SIM_EXPORT int cuArrayCreate_v2(void **array, const void *description);
@@ -43,6 +54,8 @@ SIM_EXPORT int cuArrayGetPlane(void **plane, void *array, unsigned index);
 SIM_EXPORT int cuArrayDestroy(void *array);
 SIM_EXPORT int cuMipmappedArrayCreate(
 	void **array, const struct array_description *description, unsigned levels);
+SIM_EXPORT int cuExternalMemoryGetMappedMipmappedArray(
+	void **array, void *memory, const struct mapped_array *mapped);
 SIM_EXPORT int cuMipmappedArrayGetLevel(void **level, void *array, unsigned index);
 SIM_EXPORT int cuMipmappedArrayDestroy(void *array);
 SIM_EXPORT int cuMemcpy2D_v2(const void *copy);
@@ -126,9 +139,12 @@ static void end_array(struct array *a)
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
-	if (a->data)
+	if (a->is_external) {
+		munmap(a->data, a->row * a->rows * a->slices);
+	} else if (a->data) {
 		memory_give(a->row * a->rows * a->slices);
-	free(a->data);
+		free(a->data);
+	}
 	object_free(a);
 }
 
@@ -252,13 +268,25 @@ static uint64_t half(uint64_t size)
 	return size > 1 ? size / 2 : size;
 }
 
-int cuMipmappedArrayCreate(
-	void **array, const struct array_description *description, unsigned levels)
+/* Memory of @memory, at @offset, or NULL: of its own. */
+static int give_level(struct array *level, void *memory, uint64_t offset, const char *function)
+{
+	if (!memory)
+		return give_memory(level);
+	level->is_external = true;
+	level->data = external_map(
+		memory, offset, level->row * level->rows * level->slices, function);
+	return level->data ? 0 : SIM_INVALID_VALUE;
+}
+
+/* Levels that external memory has lie in pages of their own, one behind the other. */
+static int create_mipmapped(void **array, const struct array_description *description,
+	unsigned levels, void *memory, uint64_t offset, const char *function)
 {
 	struct array_description d = *description;
 	struct array *a;
+	int r;
 
-	SIM_ENTER();
 	if (sim_have_context())
 		return SIM_INVALID_CONTEXT;
 	if (!d.width || !levels || levels > LEVELS || !format_bytes(&d))
@@ -268,8 +296,10 @@ int cuMipmappedArrayCreate(
 		struct array *level = new_array(OBJECT_ARRAY, &d, a);
 
 		a->parts[a->part_count++] = level;
-		if (give_memory(level))
-			return SIM_OUT_OF_MEMORY;
+		r = give_level(level, memory, offset, function);
+		if (r)
+			return r;
+		offset += (level->row * level->rows * level->slices + PAGE - 1) / PAGE * PAGE;
 		if (d.width == 1 && d.height <= 1 && d.depth <= 1)
 			break;
 		d.width = half(d.width);
@@ -278,6 +308,21 @@ int cuMipmappedArrayCreate(
 			d.depth = half(d.depth);
 	}
 	return 0;
+}
+
+int cuMipmappedArrayCreate(
+	void **array, const struct array_description *description, unsigned levels)
+{
+	SIM_ENTER();
+	return create_mipmapped(array, description, levels, NULL, 0, __func__);
+}
+
+int cuExternalMemoryGetMappedMipmappedArray(
+	void **array, void *memory, const struct mapped_array *mapped)
+{
+	SIM_ENTER();
+	return create_mipmapped(
+		array, &mapped->description, mapped->levels, memory, mapped->offset, __func__);
 }
 
 int cuMipmappedArrayGetLevel(void **level, void *array, unsigned index)

@@ -10,6 +10,7 @@
 #include "t/sim/object.h"
 #include "t/sim/arrays.h"
 #include "t/sim/device.h"
+#include "t/sim/external.h"
 #include "t/sim/heap.h"
 #include "t/sim/module.h"
 #include "t/sim/memory.h"
@@ -223,6 +224,7 @@ static void end_context(struct context *c)
 	module_context_gone(c);
 	stream_context_gone(c);
 	things_context_gone(c);
+	external_context_gone(c);
 	textures_context_gone(c);
 	arrays_context_gone(c);
 	pthread_mutex_lock(&contexts_lock);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "t/sim/device.h"
+#include "t/sim/external.h"
 #include "t/sim/memory.h"
 #include "t/sim/module.h"
 
@@ -198,6 +199,10 @@ int graph_set_params(
 			memcpy(malloc(params->batch.count * GRAPH_MEM_OP + 1),
 				params->batch.operations, params->batch.count * GRAPH_MEM_OP);
 		return 0;
+	case GRAPH_SIGNAL:
+	case GRAPH_WAIT:
+		return external_set_node(
+			node->type, &node->params.semaphores, &params->semaphores, function);
 	default:
 		return 0;
 	}

@@ -3,7 +3,7 @@
 
 #include "t/sim/device.h"
 #include "t/sim/arrays.h"
-#include "t/sim/device.h"
+#include "t/sim/external.h"
 #include "t/sim/graph.h"
 #include "t/sim/module.h"
 #include "t/sim/stream.h"
@@ -325,6 +325,9 @@ static int queue_node(struct sim_node *n, void *stream)
 		return cuEventRecord(n->params.event, stream);
 	case GRAPH_WAIT_EVENT:
 		return cuStreamWaitEvent(stream, n->params.event, 0);
+	case GRAPH_SIGNAL:
+	case GRAPH_WAIT:
+		return external_queue(n->type, &n->params.semaphores, stream, __func__);
 	case GRAPH_BATCH_MEM_OP: /* CU_STREAM_MEM_OP_WRITE_VALUE_64 alone */
 		for (uint32_t i = 0; i < n->params.batch.count; i++) {
 			const uint64_t *o =
@@ -432,6 +435,8 @@ static int set_params(void *executable, void *node, int kind, const void *params
 SET(cuGraphExecKernelNodeSetParams_v2, GRAPH_KERNEL, struct graph_kernel)
 SET(cuGraphExecHostNodeSetParams, GRAPH_HOST, struct graph_host)
 SET(cuGraphExecBatchMemOpNodeSetParams, GRAPH_BATCH_MEM_OP, struct graph_batch)
+SET(cuGraphExecExternalSemaphoresSignalNodeSetParams, GRAPH_SIGNAL, struct graph_semaphores)
+SET(cuGraphExecExternalSemaphoresWaitNodeSetParams, GRAPH_WAIT, struct graph_semaphores)
 SET_IN_CONTEXT(cuGraphExecMemcpyNodeSetParams, GRAPH_MEMCPY, struct graph_memcpy)
 SET_IN_CONTEXT(cuGraphExecMemsetNodeSetParams, GRAPH_MEMSET, struct graph_memset)
 SET_EVENT(cuGraphExecEventRecordNodeSetEvent, GRAPH_EVENT_RECORD)

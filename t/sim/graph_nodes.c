@@ -113,6 +113,12 @@ GET_SET(cuGraphMemsetNodeGetParams, cuGraphMemsetNodeSetParams, GRAPH_MEMSET,
 ADD(cuGraphAddBatchMemOpNode, GRAPH_BATCH_MEM_OP, struct graph_batch)
 GET_SET(cuGraphBatchMemOpNodeGetParams, cuGraphBatchMemOpNodeSetParams, GRAPH_BATCH_MEM_OP,
 	struct graph_batch)
+ADD(cuGraphAddExternalSemaphoresSignalNode, GRAPH_SIGNAL, struct graph_semaphores)
+GET_SET(cuGraphExternalSemaphoresSignalNodeGetParams,
+	cuGraphExternalSemaphoresSignalNodeSetParams, GRAPH_SIGNAL, struct graph_semaphores)
+ADD(cuGraphAddExternalSemaphoresWaitNode, GRAPH_WAIT, struct graph_semaphores)
+GET_SET(cuGraphExternalSemaphoresWaitNodeGetParams, cuGraphExternalSemaphoresWaitNodeSetParams,
+	GRAPH_WAIT, struct graph_semaphores)
 
 /* Structures of version 1 end before the kernel. */
 struct kernel_v1 {

@@ -134,7 +134,7 @@ struct range *range_new(uint64_t size, enum range_kind kind)
 
 void range_free(struct range *r)
 {
-	if (r->kind != PINNED && r->kind != MANAGED)
+	if (r->kind != PINNED && r->kind != MANAGED && r->kind != EXTERNAL)
 		memory_give(rounded(r->size));
 	if (r->kind == MANAGED)
 		heap_give(HEAP_MANAGED, r->start, r->size);
@@ -250,7 +250,8 @@ int cuMemFree_v2(uint64_t address)
 	ranges_lock();
 	r = range_memory(address);
 	if (!r || r->start != address ||
-		(r->kind != ALLOCATED && r->kind != POOLED && r->kind != MANAGED)) {
+		(r->kind != ALLOCATED && r->kind != POOLED && r->kind != MANAGED &&
+			r->kind != EXTERNAL)) {
 		result = SIM_INVALID_VALUE;
 	} else {
 		pool_left(r);

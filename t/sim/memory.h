@@ -19,6 +19,7 @@ enum range_kind {
 	MANAGED,
 	PINNED,     /* cuMemHostAlloc */
 	REGISTERED, /* cuMemHostRegister */
+	EXTERNAL,   /* cuExternalMemoryGetMappedBuffer */
 };
 
 struct range {

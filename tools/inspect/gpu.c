@@ -40,6 +40,9 @@ static const char *const kinds[CUDA_KINDS] = {
 	[CUDA_STORAGE] = "values of runtime libraries",
 	[CUDA_RESOURCE_DESCRIPTION] = "descriptions of parts of a device",
 	[CUDA_SETTING] = "settings that cannot be made again",
+	[CUDA_EXTERNAL_MEMORY] = "external memory objects",
+	[CUDA_EXTERNAL_SEMAPHORE] = "external semaphores",
+	[CUDA_EXTERNAL_BUFFER] = "mapped buffers of external memory",
 };
 
 static const char *const memories[] = {
