@@ -11,6 +11,7 @@ cycle "$split/stateless" 1000
 cycle "$split/stateless" 2000
 
 cycle "$split/objects"
+cycle "$split/linker"
 cycle "$split/gone"
 cycle "$split/gone" primary
 cycle "$split/held"

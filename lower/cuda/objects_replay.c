@@ -15,6 +15,7 @@
 #include "lower/cuda/placement.h"
 #include "lower/cuda/saved_places.h"
 #include "lower/cuda/shared_memory.h"
+#include "shared/cuda/linker_state.h"
 #include "shared/cuda/memory_state.h"
 
 enum step_kind { MAKE, CHANGE, LOAD, MANAGED };
@@ -116,6 +117,14 @@ static int make_address(struct object *o)
 	return r;
 }
 
+/* The driver has written sizes and times to the values of options. */
+static void reset_linker(const struct object *o)
+{
+	struct linker_state *linker = (struct linker_state *)o->value;
+
+	memcpy(linker->values, linker->given, linker->count * sizeof(*linker->values));
+}
+
 static int make_object(const struct cuda_state *s, struct object *o)
 {
 	if (o->kind == CUDA_STORAGE)
@@ -126,6 +135,8 @@ static int make_object(const struct cuda_state *s, struct object *o)
 		return -1;
 	if (o->kind == CUDA_ADDRESS)
 		return make_address(o);
+	if (o->kind == CUDA_LINKER)
+		reset_linker(o);
 	return call_create(o->made, &o->real);
 }
 

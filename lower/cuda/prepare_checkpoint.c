@@ -73,7 +73,10 @@ static const struct names kinds[CUDA_KINDS] = {
 		"mipmapped CUDA arrays of external memory", "cuMipmappedArrayDestroy"},
 	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects"},
 	[CUDA_SURFACE] = {"CUDA surface object", "CUDA surface objects"},
-	[CUDA_LINKER] = {"CUDA linker state", "CUDA linker states"},
+	[CUDA_LINKER] = {"CUDA linker state with symbols of the program's, or in which a call "
+			 "has failed",
+		"CUDA linker states with symbols of the program's, or in which a call has "
+		"failed"},
 	[CUDA_USER_OBJECT] = {"CUDA user object", "CUDA user objects"},
 	[CUDA_GREEN_CONTEXT] = {"green CUDA context", "green CUDA contexts"},
 	[CUDA_ASYNC_CALLBACK] = {"CUDA notification", "CUDA notifications"},

@@ -1,59 +1,16 @@
 /* Modules and libraries out of files, and lists of what is in them: in terms of the calls that
  * leave records. */
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "shared/cuda/calls.h"
 #include "shared/raw.h"
 #include "stubs/cuda/modules.h"
 #include "stubs/cuda/objects.h"
+#include "stubs/cuda/read_file.h"
 
 #include "cuda.index.h"
 
-struct file {
-	char *data; /* ended by 0, as text must be */
-	uint64_t size;
-};
-
-static int read_all(int fd, struct file *f)
-{
-	for (uint64_t done = 0; done < f->size;) {
-		long n = raw(SYS_read, fd, f->data + done, f->size - done);
-
-		if (n == -4) /* EINTR */
-			continue;
-		if (n <= 0)
-			return CUDA_ERROR_FILE_NOT_FOUND;
-		done += n;
-	}
-	return 0;
-}
-
-/* The file may be another one after a restart: what counts is what is in it now. */
-static int read_file(const char *path, struct file *f)
-{
-	long fd = raw(SYS_open, path, O_RDONLY | O_CLOEXEC, 0);
-	struct stat st;
-	int r = CUDA_ERROR_FILE_NOT_FOUND;
-
-	if (raw_failed(fd))
-		return r;
-	if (!state_usable())
-		r = CUDA_ERROR_NOT_INITIALIZED;
-	else if (!fstat(fd, &st)) {
-		f->size = st.st_size;
-		f->data = block_new(f->size + 1);
-		r = f->data ? read_all(fd, f) : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	raw(SYS_close, fd);
-	if (r && f->data)
-		block_free(f->data, f->size + 1);
-	return r;
-}
-
 int body_cuModuleLoad(void **module, const char *path)
 {
-	struct file f = {0};
+	struct whole_file f = {0};
 	int r = path ? read_file(path, &f) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)
@@ -67,7 +24,7 @@ int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_
 	void **jit_values, unsigned jit_count, const int *options, void **values,
 	unsigned count)
 {
-	struct file f = {0};
+	struct whole_file f = {0};
 	int r = path ? read_file(path, &f) : CUDA_ERROR_INVALID_VALUE;
 
 	if (r)

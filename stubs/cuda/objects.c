@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "stubs/cuda/graphs.h"
+#include "stubs/cuda/linker.h"
 #include "shared/raw.h"
 
 STUB_HIDDEN uint64_t guarded_lock(uint32_t *lock)
@@ -229,6 +230,7 @@ struct left {
 	struct cuda_call *calls;
 	struct cuda_global *globals;
 	struct graph_state *graphs;
+	struct linker_state *linkers;
 };
 
 static int is_graph(const struct object *o)
@@ -268,6 +270,12 @@ static void unlink_object(struct object *o, struct left *left)
 	if (is_graph(o) && o->value) {
 		graph_state(o)->next = left->graphs;
 		left->graphs = graph_state(o);
+	}
+	if (o->kind == CUDA_LINKER && o->value) {
+		struct linker_state *linker = (struct linker_state *)o->value;
+
+		linker->next = left->linkers;
+		left->linkers = linker;
 	}
 	put_dead(o);
 }
@@ -322,6 +330,7 @@ static void free_graph(struct graph_state *state)
 
 static void free_left(struct left *left)
 {
+	struct linker_state *linker;
 	struct graph_state *graph;
 	struct cuda_global *global;
 	struct cuda_call *call;
@@ -338,6 +347,10 @@ static void free_left(struct left *left)
 	while ((graph = left->graphs)) {
 		left->graphs = graph->next;
 		free_graph(graph);
+	}
+	while ((linker = left->linkers)) {
+		left->linkers = linker->next;
+		linker_free(linker);
 	}
 }
 

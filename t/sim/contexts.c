@@ -12,11 +12,11 @@
 #include "t/sim/device.h"
 #include "t/sim/external.h"
 #include "t/sim/heap.h"
+#include "t/sim/linker.h"
 #include "t/sim/module.h"
 #include "t/sim/memory.h"
 #include "t/sim/sim.h"
 #include "t/sim/stream.h"
-#include "t/sim/things.h"
 
 #define LIMITS   7
 #define CONTEXTS 12
@@ -223,8 +223,8 @@ static void end_context(struct context *c)
 	ranges_drop_context(c);
 	module_context_gone(c);
 	stream_context_gone(c);
-	things_context_gone(c);
 	external_context_gone(c);
+	linkers_context_gone(c);
 	textures_context_gone(c);
 	arrays_context_gone(c);
 	pthread_mutex_lock(&contexts_lock);

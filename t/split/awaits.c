@@ -5,7 +5,7 @@
  *	never	one waits for something that does not come before the signal
  *	prints	as turns, and what the kernels print has its place among what the host prints
  *	maps	memory is made, mapped and made accessible time and again, a pause in between
- *	links	linker states come and go time and again
+ *	links	linker states that cannot be made again come and go time and again
  */
 #include "t/split/driver_victim.h"
 #include "t/split/memory_kinds.h"
@@ -171,7 +171,8 @@ static void *link_code(void *argument)
 		void *linker;
 
 		turn++;
-		OK(cuLinkCreate_v2(0, NULL, NULL, &linker));
+		/* CU_JIT_GLOBAL_SYMBOL_NAMES */
+		OK(cuLinkCreate_v2(1, (const int[]){17}, (void *[]){NULL}, &linker));
 		pause_ms(40);
 		OK(cuLinkDestroy(linker));
 		pause_ms(20);

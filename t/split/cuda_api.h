@@ -175,6 +175,10 @@ int cuGraphExecExternalSemaphoresWaitNodeSetParams(void *, void *, const void *)
 int cuMemcpyHtoA_v2(void *, size_t, const void *, size_t);
 int cuMemcpyAtoH_v2(void *, void *, size_t, size_t);
 int cuLinkCreate_v2(unsigned, const int *, void **, void **);
+int cuLinkAddData_v2(
+	void *, int, const void *, size_t, const char *, unsigned, const int *, void **);
+int cuLinkAddFile_v2(void *, int, const char *, unsigned, const int *, void **);
+int cuLinkComplete(void *, void **, size_t *);
 int cuLinkDestroy(void *);
 int cuDevResourceGenerateDesc(void **, const void *, unsigned);
 int cuGreenCtxCreate(void **, void *, int, unsigned);

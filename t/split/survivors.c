@@ -41,6 +41,9 @@ static void no_call(void *data)
 {
 }
 
+/* CU_JIT_GLOBAL_SYMBOL_NAMES: a linker state with such options cannot be made again. */
+static const int symbol_names[] = {17};
+
 static void *context_of_its_own(void)
 {
 	void *c = NULL;
@@ -243,7 +246,7 @@ static void context_with_all(void)
 	OK(cuMipmappedArrayGetLevel(&made[2], made[1], 0));
 	OK(cuTexObjectCreate(&made[3], resource_of(made[2]), (char[104]){0}, NULL));
 	OK(cuSurfObjectCreate(&made[4], resource_of(made[0])));
-	OK(cuLinkCreate_v2(0, NULL, NULL, &made[5]));
+	OK(cuLinkCreate_v2(1, symbol_names, (void *[]){NULL}, &made[5]));
 	OK(cuStreamCreate(&stream_gone, 0));
 	OK(cuEventCreate(&event_gone, 0));
 	OK(cuModuleLoadData(&module_gone, "sim module\n"));
@@ -267,6 +270,17 @@ static void no_context(void)
 	OK(cuCtxDestroy_v2(context));
 }
 
+static void failed_link(void)
+{
+	OK(cuLinkCreate_v2(0, NULL, NULL, &object));
+	CHECK(cuLinkAddData_v2(object, 1, "not ended", 3, NULL, 0, NULL, NULL), "it is linked");
+}
+
+static void no_link(void)
+{
+	OK(cuLinkDestroy(object));
+}
+
 /* The device's own goes with the last release, and all of its with it. */
 static void primary_with_all(void)
 {
@@ -274,7 +288,7 @@ static void primary_with_all(void)
 
 	OK(cuDevicePrimaryCtxRetain(&primary, 0));
 	OK(cuArrayCreate_v2(&made[0], flat));
-	OK(cuLinkCreate_v2(0, NULL, NULL, &made[1]));
+	OK(cuLinkCreate_v2(1, symbol_names, (void *[]){NULL}, &made[1]));
 	OK(cuDevicePrimaryCtxRelease_v2(0));
 }
 
@@ -403,9 +417,14 @@ static const struct step {
 	{notification_without_context, "1 CUDA notification,"},
 	{callback_without_context, "1 callback for CUDA logs,"},
 	{object_without_context, "nothing"},
-	{context_with_all, "1 CUDA linker state,"},
+	{context_with_all, "1 CUDA linker state with symbols of the program's, or in which a "
+			   "call has failed,"},
 	{no_context, "nothing"},
-	{primary_with_all, "1 CUDA linker state,"},
+	{failed_link, "1 CUDA linker state with symbols of the program's, or in which a call "
+		      "has failed,"},
+	{no_link, "nothing"},
+	{primary_with_all, "1 CUDA linker state with symbols of the program's, or in which a "
+			   "call has failed,"},
 	{no_primary, "nothing"},
 	{some_references, "nothing"},
 	{no_references, "nothing"},

@@ -1,0 +1,148 @@
+/*
+ * Linker states in every stage over a restart: without anything yet, with text of the program's or of a file that is
+ * gone, and complete. What the driver writes for options comes to where the program wants it, and the code that
+ * was linked stays where the program knows it to be.
+ */
+#include "t/split/driver_victim.h"
+
+#define INVALID_HANDLE 400
+#define PTX            1
+#define TEXT           "sim module\n"
+#define LOG            256
+#define VALUES         5
+
+/* CU_JIT_INFO_LOG_BUFFER, its size, CU_JIT_ERROR_LOG_BUFFER, its size, CU_JIT_WALL_TIME */
+static const int options[VALUES] = {3, 4, 5, 6, 2};
+
+static struct stage {
+	void *linker, *code;
+	size_t size;
+	uint64_t values[VALUES];
+	char info[LOG], errors[LOG], beyond[8];
+} empty, added, from_file, complete, destroyed;
+
+static void *context, *module;
+
+void victim_hurt(void)
+{
+	memset(complete.info, 'x', 4);
+}
+
+static void create(struct stage *s)
+{
+	memset(s->info, '?', LOG); /* whatever is on a stack */
+	memset(s->errors, '?', LOG);
+	memcpy(s->beyond, "beyond", 7);
+	s->values[0] = (uint64_t)s->info;
+	s->values[1] = LOG;
+	s->values[2] = (uint64_t)s->errors;
+	s->values[3] = LOG;
+	OK(cuLinkCreate_v2(VALUES, options, (void **)s->values, &s->linker));
+}
+
+static void add(struct stage *s)
+{
+	OK(cuLinkAddData_v2(s->linker, PTX, TEXT, sizeof(TEXT), "text", 0, NULL, NULL));
+}
+
+static void finish(struct stage *s)
+{
+	OK(cuLinkComplete(s->linker, &s->code, &s->size));
+}
+
+static void add_file(struct stage *s)
+{
+	int fd = open("linked", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	MUST(fd >= 0 && write(fd, TEXT, strlen(TEXT)) == (ssize_t)strlen(TEXT));
+	close(fd);
+	OK(cuLinkAddFile_v2(s->linker, PTX, "linked", 0, NULL, NULL));
+	MUST(!unlink("linked"));
+}
+
+/* @time: how often the driver has done something that takes time. */
+static void check(const struct stage *s, const char *info, uint64_t time)
+{
+	CHECK(!strcmp(s->info, info), "the log has \"%.40s\", not \"%s\"", s->info, info);
+	CHECK(!*s->errors, "the log of errors has \"%.40s\"", s->errors);
+	CHECK(s->values[0] == (uint64_t)s->info && s->values[2] == (uint64_t)s->errors,
+		"the addresses of logs have changed");
+	CHECK(s->values[1] == (*info ? strlen(info) + 1 : LOG), "the log is of %lu bytes",
+		s->values[1]);
+	CHECK(s->values[3] == LOG, "the log of errors is of %lu bytes", s->values[3]);
+	CHECK(s->values[4] == time, "the time is %lu, not %lu", s->values[4], time);
+	CHECK(!strcmp(s->beyond, "beyond"), "more than the logs was written");
+}
+
+static void check_code(const struct stage *s)
+{
+	void *function, *loaded;
+
+	CHECK(s->size == sizeof(TEXT) && !memcmp(s->code, TEXT, s->size),
+		"the code is another");
+	OK(cuModuleLoadData(&loaded, s->code));
+	OK(cuModuleGetFunction(&function, loaded, "count"));
+	OK(cuModuleUnload(loaded));
+}
+
+static void check_complete(void)
+{
+	void *same = NULL;
+	size_t size = 0;
+
+	check(&complete, "added text\nlinked all\n", 2);
+	check_code(&complete);
+	OK(cuLinkComplete(complete.linker, &same, &size));
+	CHECK(same == complete.code && size == complete.size, "the code is at %p, was at %p",
+		same, complete.code);
+	OK(cuLinkDestroy(complete.linker));
+	CHECK(cuLinkDestroy(complete.linker) == INVALID_HANDLE, "it can be destroyed twice");
+}
+
+static void use(void)
+{
+	check(&empty, "", 0);
+	add(&empty);
+	check(&empty, "added text\n", 1);
+	finish(&empty);
+	check_code(&empty);
+	check(&added, "added text\n", 1);
+	finish(&added);
+	check(&added, "added text\nlinked all\n", 2);
+	check_code(&added);
+	check(&from_file, "added linked\n", 1);
+	finish(&from_file);
+	check(&from_file, "added linked\nlinked all\n", 2);
+	check_code(&from_file);
+	check_complete();
+	OK(cuLinkDestroy(empty.linker));
+	OK(cuLinkDestroy(added.linker));
+	OK(cuLinkDestroy(from_file.linker));
+}
+
+int main(void)
+{
+	void *function;
+
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxRetain(&context, 0));
+	OK(cuCtxSetCurrent(context));
+	create(&empty);
+	create(&added);
+	add(&added);
+	create(&from_file);
+	add_file(&from_file);
+	create(&complete);
+	add(&complete);
+	finish(&complete);
+	create(&destroyed);
+	add(&destroyed);
+	finish(&destroyed);
+	OK(cuModuleLoadData(&module, destroyed.code));
+	OK(cuLinkDestroy(destroyed.linker));
+	victim_ready();
+	victim_wait();
+	use();
+	OK(cuModuleGetFunction(&function, module, "count"));
+	return victim_done();
+}
