@@ -284,6 +284,72 @@ int heap_keep(void *block)
 	return r;
 }
 
+void heap_release(void *block)
+{
+	struct kept_place *k = find_kept(block);
+	unsigned class = class_number(block);
+	struct class *c = &classes[class];
+	uint64_t place;
+
+	if (!k || k->places)
+		return;
+	*k = kept_places[--kept_count];
+	raw_lock(&c->lock);
+	place = place_of(c, class, block);
+	set_place((uint64_t *)region_of(class), place, 0);
+	if (place / 64 < c->lowest)
+		c->lowest = place / 64;
+	raw_unlock(&c->lock);
+}
+
+/* Free places of one class that heap_fill() has taken: a bit each. */
+static uint64_t filled[REGION / STEP / 64 + FRONT_SIZE / STEP / 64 + 1];
+static unsigned filled_class;
+static int is_filled;
+
+void heap_fill(void *after, void *before)
+{
+	unsigned class = class_number(after);
+	struct class *c = &classes[class];
+	uint64_t *map, last;
+
+	if (heap_block(after) != after || heap_block(before) != before ||
+		class_number(before) != class || (is_filled && filled_class != class))
+		return;
+	map = (uint64_t *)region_of(class);
+	filled_class = class;
+	is_filled = 1;
+	raw_lock(&c->lock);
+	last = place_of(c, class, before);
+	for (uint64_t i = place_of(c, class, after) + 1; i < last; i++) {
+		if (map[i / 64] >> i % 64 & 1)
+			continue;
+		set_place(map, i, 1);
+		set_place(filled, i, 1);
+	}
+	raw_unlock(&c->lock);
+}
+
+void heap_unfill(void)
+{
+	struct class *c = &classes[filled_class];
+	uint64_t *map = (uint64_t *)region_of(filled_class);
+
+	if (!is_filled)
+		return;
+	raw_lock(&c->lock);
+	for (uint32_t i = 0; i <= c->count / 64; i++) {
+		if (!filled[i])
+			continue;
+		map[i] &= ~filled[i];
+		filled[i] = 0;
+		if (i < c->lowest)
+			c->lowest = i;
+	}
+	raw_unlock(&c->lock);
+	is_filled = 0;
+}
+
 void *heap_block(void *address)
 {
 	unsigned class = class_number(address);
