@@ -16,7 +16,7 @@ compile numbers-shared "$gpu/numbers.cu" -cudart shared &
 compile kept "$gpu/kept.cu" -lcuda & compile heap "$gpu/heap.cu" &
 compile managed "$gpu/managed.cu" & compile graphs "$gpu/graphs.cu" -rdc=true -lcudadevrt -lcublas -lcuda &
 compile user_objects "$gpu/user_objects.cu" -lcuda &
-compile textures "$gpu/textures.cu" -lcuda &
+compile textures "$gpu/textures.cu" -lcuda & compile linker "$gpu/linker.c" -lcuda &
 compile driver "$gpu/driver.c" -lcuda & compile driver.ptx "$gpu/driver_kernels.cu" -ptx &
 gcc -O1 -o runtime "$gpu/runtime.c" -ldl &
 wait
@@ -110,6 +110,7 @@ same "a program with the runtime inside" cycles "$PWD/state" 8000
 same "a program with libcudart.so" cycles "$PWD/state-shared" 8000
 same "a program on the driver API, with PTX and two contexts" \
 	cycles "$PWD/driver" "$PWD/driver.ptx" 200000
+same "linker states in every stage" cycles "$PWD/linker" "$PWD/driver.ptx" 100000
 same "16 threads with a stream each" cycles "$PWD/streams" 16000
 same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
 same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
