@@ -9,16 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lower/runtime.h"
 
-static int own = -1; /* the descriptor, once it is here */
+static int own = -1;        /* the descriptor, once it is here */
+static ino_t socket_number; /* of what it leads to */
+
+/* Whether the library has not closed it: the number may be another descriptor's by now. */
+static int is_open(void)
+{
+	struct stat st;
+
+	return own >= 0 && !fstat(own, &st) && st.st_ino == socket_number;
+}
 
 static int tell_library(void)
 {
 	char number[16];
+	struct stat st;
 
+	if (!fstat(own, &st))
+		socket_number = st.st_ino;
 	snprintf(number, sizeof(number), "%d", own);
 	return setenv("PMI_FD", number, 1);
 }
@@ -38,6 +51,17 @@ int connection_take(void)
 	if (theirs >= 0)
 		close(theirs);
 	return tell_library() ? -errno : 0;
+}
+
+/*
+ * MPICH 5 takes leave of the launcher when the process exits, not in MPI_Finalize (5.0.2). The lower half does not exit as
+ * programs do; and a launcher whose connection to a rank ends without a word kills all ranks.
+ */
+int connection_end(void)
+{
+	if (is_open())
+		library_exit("MPI_Finalize");
+	return 0;
 }
 
 /* ---- at a restart ---- */

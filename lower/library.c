@@ -33,6 +33,31 @@ void *library_symbol(const char *name)
 	return symbol;
 }
 
+/* In the order in which ld.so calls them. The first that was linked into it calls what it has registered by atexit(3). */
+static void call_exit_functions(const struct link_map *map)
+{
+	const ElfW(Addr) *functions = NULL;
+	size_t count = 0;
+
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_FINI_ARRAY)
+			functions = (const ElfW(Addr) *)(map->l_addr + d->d_un.d_ptr);
+		if (d->d_tag == DT_FINI_ARRAYSZ)
+			count = d->d_un.d_val / sizeof(*functions);
+	}
+	while (functions && count)
+		((void (*)(void))functions[--count])();
+}
+
+void library_exit(const char *name)
+{
+	struct link_map *map;
+
+	for (unsigned i = 0; i < LIBRARIES && handles[i]; i++)
+		if (dlsym(handles[i], name) && !dlinfo(handles[i], RTLD_DI_LINKMAP, &map))
+			call_exit_functions(map);
+}
+
 static void remember_handle(void *handle)
 {
 	unsigned i = 0;

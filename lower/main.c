@@ -126,6 +126,8 @@ static int carry_out(uint32_t request)
 		return environment_take();
 	case LOWER_CONNECTION:
 		return connection_take();
+	case LOWER_EXIT:
+		return connection_end();
 	case LOWER_ASK:
 		return supervisor_ask(table->question);
 	case LOWER_SHARE:

@@ -26,6 +26,8 @@ int environment_take(void);
 
 /* The launcher's connection leaves the descriptors of the program for ours. 0 or -errno. */
 int connection_take(void);
+/* The program exits: has the library end it. 0. */
+int connection_end(void);
 /* For an order: make table->connection_fd; and take what has been sent to it, if anything has. 0 or -1. */
 int connection_offer(void);
 int connection_accept(void);
@@ -49,6 +51,9 @@ int library_load(struct lower_library *library);
 
 /* The function @name of one of the libraries loaded so. NULL: none has it. */
 void *library_symbol(const char *name);
+/* Have the library that has the function @name do what libraries do when the process exits. It stays where it is, and
+ * must not be called any more. */
+void library_exit(const char *name);
 
 /* What MPI programs call instead of a library's function of that name that tells the time; NULL: it is none. */
 void *mpi_clock_symbol(const char *name);

@@ -34,6 +34,7 @@ enum lower_request {
 	LOWER_CONNECTION,  /* take over the connection to the launcher (PMI_FD); out result */
 	LOWER_SHARE, /* from now on other processes may ask for what this one shares (share_name); out result */
 	LOWER_FETCH, /* ask the owner of what is shared: in share_request, out share_reply, share_fd, result */
+	LOWER_EXIT, /* the program exits: what the MPI library does then, where it has the connection to the launcher still */
 	LOWER_ASK,  /* ask the supervisor of this process: in question; out result */
 	LOWER_DONE, /* a request, not an order */
 	/* Orders (struct lower_order). */

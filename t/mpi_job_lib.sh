@@ -2,7 +2,11 @@
 # trecr-run of its own. To be sourced behind job_lib.sh. Output of the ranks goes to out.RANK and err.RANK.
 # shellcheck shell=bash
 
-have mpicc.mpich && have mpiexec.mpich || skip_all "MPICH is not installed"
+# A test of another MPICH has set these to its compiler, with options, and its launcher.
+[ -n "${mpi_compiler:-}" ] || mpi_compiler=(mpicc.mpich)
+mpi_launcher=${mpi_launcher:-mpiexec.mpich}
+
+have "${mpi_compiler[0]}" && have "$mpi_launcher" || skip_all "MPICH is not installed"
 apart -mn
 if [ -n "${TRECR_APART:-}" ]; then
 	loopback_up
@@ -14,14 +18,14 @@ run=(trecr-run -d ck --gpu=off)
 build_programs() { # NAME...
 	local program
 	for program; do
-		ok "$program is built" mpicc.mpich -Wall -Wno-stringop-overflow -O1 -o "$program" "$top/t/application/$program.c"
+		ok "$program is built" "${mpi_compiler[@]}" -Wall -Wno-stringop-overflow -O1 -o "$program" "$top/t/application/$program.c"
 	done
 }
 
 # ranks COUNT COMMAND...: started by a launcher, whose pid is $launcher; output goes to out.RANK and err.RANK.
 ranks() {
 	rm -f out.* # which the launcher does not empty
-	mpiexec.mpich -outfile-pattern out.%r -errfile-pattern err.%r -n "$@" \
+	"$mpi_launcher" -outfile-pattern out.%r -errfile-pattern err.%r -n "$@" \
 		</dev/null >launcher.out 2>launcher.err &
 	launcher=$!
 }

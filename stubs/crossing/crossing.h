@@ -71,6 +71,8 @@ void crossing_open(void);
 void crossing_environment(void);
 /* The launcher's connection (PMI_FD) is the lower half's from now on. */
 void crossing_connection(void);
+/* The program exits: what libraries of the lower half do then about the launcher's connection. */
+void crossing_exit(void);
 /* Send @question, a line of less than LOWER_QUESTION bytes, to the supervisor of this process. 0: it says yes; 1: no; -1: it
  * does not say, or there is none. Waits until it knows. */
 int crossing_ask_supervisor(const char *question);

@@ -203,6 +203,19 @@ void crossing_connection(void)
 	busy_end(mask);
 }
 
+void crossing_exit(void)
+{
+	struct process *p = process_get();
+	uint64_t mask;
+
+	if (!__atomic_load_n(&p->alive, __ATOMIC_ACQUIRE))
+		return;
+	mask = busy_begin();
+	(void)process_request(
+		p->table, LOWER_EXIT, NULL, NULL); /* there is nothing else to do */
+	busy_end(mask);
+}
+
 static int ask_once(struct process *p, const char *question)
 {
 	uint64_t mask = busy_begin();

@@ -170,10 +170,15 @@ BY_HAND(MPI_File_open,
 	(MPI_Comm comm, const char *name, int amode, MPI_Info info, void **file));
 int body_MPI_File_open(MPI_Comm comm, const char *name, int amode, MPI_Info info, void **file)
 {
-	int r = real_MPI_File_open(comm, name, amode, info, file);
+	static char untouched;
+	void *real = &untouched;
+	int r = real_MPI_File_open(comm, name, amode, info, &real);
 
+	r = result_of(r, real && real != &untouched);
 	if (!r)
-		*file = file_given(comm, name, amode, *file);
+		*file = file_given(comm, name, amode, real);
+	else if (real != &untouched)
+		*file = real;
 	return r;
 }
 

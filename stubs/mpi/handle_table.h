@@ -34,6 +34,18 @@ extern STUB_HIDDEN struct mpi_state mpi_state;
 extern STUB_HIDDEN void *mpi_targets[];
 STUB_HIDDEN void library_reserve(int begin);
 
+/*
+ * The error that the last function of the program's was told of, an error handler. MPICH 5.0.2 returns 0 from a call
+ * that has failed, when such a function has returned: whether it has failed, what should be given out shows.
+ */
+extern STUB_HIDDEN int mpi_error_told;
+
+/* What a call has come to, for its result @r; @given: what it was to give out is there. */
+static inline int result_of(int r, int given)
+{
+	return r || given ? r : mpi_error_told ? mpi_error_told : MPI_ERR_OTHER;
+}
+
 /* In a process that has just come to have records. */
 STUB_HIDDEN void objects_reset(void);
 

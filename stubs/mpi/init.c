@@ -44,8 +44,20 @@ STUB_HIDDEN int launcher_may_have_several(void)
 BY_HAND(MPI_Query_thread, (int *provided));
 BY_HAND(MPI_Get_version, (int *version, int *subversion));
 
+/* A child of fork has no records. */
+static void leave_launcher(void)
+{
+	if (RECORDS->mpi == &mpi_state)
+		crossing_exit();
+}
+
 STUB_HIDDEN void library_comes_up(void)
 {
+	static int at_exit;
+
+	/* As the library does, whose place is before that of what the program registers later. */
+	if (!at_exit)
+		at_exit = !atexit(leave_launcher);
 	crossing_used();
 	crossing_environment();
 	crossing_connection();

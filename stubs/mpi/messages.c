@@ -30,22 +30,27 @@ STUB_HIDDEN int message_begin_send(const struct message_call *c, int32_t *real)
 	};
 	void *function = mpi_targets[functions[c->mode][is_large(c)]];
 	int32_t type = real_handle(c->datatype), comm = real_handle(c->comm);
+	int r;
 
-	if (is_large(c))
-		return ((isend_large *)function)(
-			c->buffer, c->count, type, c->peer, c->tag, comm, real);
-	return ((isend *)function)(c->buffer, (int)c->count, type, c->peer, c->tag, comm, real);
+	*real = 0;
+	r = is_large(c) ? ((isend_large *)function)(
+				  c->buffer, c->count, type, c->peer, c->tag, comm, real)
+			: ((isend *)function)(
+				  c->buffer, (int)c->count, type, c->peer, c->tag, comm, real);
+	return result_of(r, *real != 0);
 }
 
 STUB_HIDDEN int message_begin_receive(const struct message_call *c, int32_t *real)
 {
 	int32_t type = real_handle(c->datatype), comm = real_handle(c->comm);
+	int r;
 
-	if (is_large(c))
-		return ((irecv_large *)mpi_targets[INDEX_MPI_Irecv_c])(
-			c->buffer, c->count, type, c->peer, c->tag, comm, real);
-	return ((irecv *)mpi_targets[INDEX_MPI_Irecv])(
-		c->buffer, (int)c->count, type, c->peer, c->tag, comm, real);
+	*real = 0;
+	r = is_large(c) ? ((irecv_large *)mpi_targets[INDEX_MPI_Irecv_c])(
+				  c->buffer, c->count, type, c->peer, c->tag, comm, real)
+			: ((irecv *)mpi_targets[INDEX_MPI_Irecv])(
+				  c->buffer, (int)c->count, type, c->peer, c->tag, comm, real);
+	return result_of(r, *real != 0);
 }
 
 STUB_HIDDEN void message_progress(void)

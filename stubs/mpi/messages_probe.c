@@ -17,6 +17,12 @@ static void note_poll(const struct message_call *c)
 
 /* ---- probes ---- */
 
+/* What a probe has come to that has found nothing, for its result @r: another thread's error is none of it. */
+static int probed(int r)
+{
+	return r || are_threads() ? r : mpi_error_told;
+}
+
 /* 1: there is one, or an error. */
 static int probe_message(struct message_call *c, int looks)
 {
@@ -26,9 +32,10 @@ static int probe_message(struct message_call *c, int looks)
 
 	if (m)
 		queue_status(m, c->status);
+	mpi_error_told = 0;
 	while (looks-- && !flag && !c->result)
-		c->result = LOWER_CALL(MPI_Iprobe, (int, int, int, int *, int32_t *))(
-			c->peer, c->tag, comm, &flag, c->status);
+		c->result = probed(LOWER_CALL(MPI_Iprobe, (int, int, int, int *, int32_t *))(
+			c->peer, c->tag, comm, &flag, c->status));
 	if (c->flag)
 		*c->flag = flag;
 	return flag || c->result;
@@ -91,10 +98,11 @@ static int match_message(struct message_call *c, struct mpi_request *r, int look
 	int32_t *status = c->status == STATUS_IGNORE ? own : c->status;
 	int flag = 0;
 
+	mpi_error_told = 0;
 	while (looks-- && !flag && !c->result)
-		c->result =
+		c->result = probed(
 			LOWER_CALL(MPI_Improbe, (int, int, int, int *, int32_t *, int32_t *))(
-				c->peer, c->tag, comm, &flag, &r->real, status);
+				c->peer, c->tag, comm, &flag, &r->real, status));
 	if (!flag || c->result) {
 		request_untake(r);
 		return c->result != 0;

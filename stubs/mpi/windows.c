@@ -230,6 +230,7 @@ int body_MPI_Win_create(
 		.unit = unit};
 	int r = real_MPI_Win_create(base, size, unit, info, comm, &m.real);
 
+	r = result_of(r, m.real != 0);
 	return r ? r : make_window(&m, win);
 }
 
@@ -246,6 +247,7 @@ int body_MPI_Win_create_c(
 		.unit = unit};
 	int r = real_MPI_Win_create_c(base, size, unit, info, comm, &m.real);
 
+	r = result_of(r, m.real != 0);
 	return r ? r : make_window(&m, win);
 }
 
@@ -258,6 +260,7 @@ int body_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 		.unit = 1};
 	int r = real_MPI_Win_create_dynamic(info, comm, &m.real);
 
+	r = result_of(r, m.real != 0);
 	return r ? r : make_window(&m, win);
 }
 
@@ -290,6 +293,7 @@ static int allocate_and_make(struct making *m, MPI_Info info, void *base, MPI_Wi
 		    ? real_MPI_Win_create_c(m->base, m->bytes, m->unit, info, m->comm, &m->real)
 		    : real_MPI_Win_create(
 			      m->base, m->bytes, (int)m->unit, info, m->comm, &m->real);
+	r = result_of(r, m->real != 0);
 	if (!r)
 		r = make_ours(m, win);
 	if (!r)
@@ -314,6 +318,7 @@ int body_MPI_Win_allocate(
 	if (is_ours(&m))
 		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate(size, unit, info, comm, base, &m.real);
+	r = result_of(r, m.real != 0);
 	return r ? r : leave_window(m.index, m.real, win);
 }
 
@@ -332,6 +337,7 @@ int body_MPI_Win_allocate_c(
 	if (is_ours(&m))
 		return allocate_and_make(&m, info, base, win);
 	r = real_MPI_Win_allocate_c(size, unit, info, comm, base, &m.real);
+	r = result_of(r, m.real != 0);
 	return r ? r : leave_window(m.index, m.real, win);
 }
 

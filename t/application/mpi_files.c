@@ -350,10 +350,10 @@ static void fail(void)
 	MPI_Errhandler set;
 
 	heard = 0;
-	CHECK(MPI_File_read_at(data, -5, block, 1, MPI_INT, MPI_STATUS_IGNORE));
+	CHECK(FAILS(MPI_File_read_at(data, -5, block, 1, MPI_INT, MPI_STATUS_IGNORE)));
 	CHECK(heard == 1 && heard_of == data);
-	CHECK(MPI_File_open(
-		MPI_COMM_SELF, "no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &none));
+	CHECK(FAILS(MPI_File_open(
+		MPI_COMM_SELF, "no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &none)));
 	CHECK(heard == 2 && heard_of == MPI_FILE_NULL);
 	MPI_File_get_errhandler(MPI_FILE_NULL, &set);
 	CHECK(set == handler);

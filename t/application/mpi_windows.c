@@ -149,8 +149,8 @@ static void ask(void)
 	CHECK(flag && !strcmp(value, "true"));
 	MPI_Info_free(&info);
 	other = failures;
-	CHECK(MPI_Put(&other, 1, MPI_INT, 0, 0, 1, MPI_INT, posted) != MPI_SUCCESS);
-	CHECK(MPI_Win_complete(posted) != MPI_SUCCESS && failures == other + 2);
+	CHECK(FAILS(MPI_Put(&other, 1, MPI_INT, 0, 0, 1, MPI_INT, posted)));
+	CHECK(FAILS(MPI_Win_complete(posted)) && failures == other + 2);
 }
 
 /* ---- fences ---- */
