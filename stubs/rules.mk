@@ -30,6 +30,10 @@ $(O)/stubs/gen/mpi.fortran.inc: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
 	$(RUN_GEN) fortran stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
 $(O)/stubs/gen/mpi.openmpi.h: stubs/api/mpi.api stubs/api/openmpi.abi $(GEN)
 	$(RUN_GEN) constants stubs/api/mpi.api stubs/api/openmpi.abi >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/mpi.standard.inc: stubs/api/mpi.api stubs/api/standard.abi $(GEN)
+	$(RUN_GEN) adapter stubs/api/mpi.api stubs/api/standard.abi >$@.tmp && mv $@.tmp $@
+$(O)/stubs/gen/mpi.standard.h: stubs/api/mpi.api stubs/api/standard.abi $(GEN)
+	$(RUN_GEN) constants stubs/api/mpi.api stubs/api/standard.abi >$@.tmp && mv $@.tmp $@
 
 check-api: $(GEN)
 	@CC="$(CC)" stubs/gen/check-api $(GEN) stubs/api/cuda.api 'CUresult +cu[A-Z]' \
@@ -41,6 +45,10 @@ check-api: $(GEN)
 		"$$(mpicc.mpich -show 2>/dev/null | grep -o -- '-I[^ ]*')" || [ $$? = 77 ]
 	@CC="$(CC)" stubs/gen/check-abi $(GEN) stubs/api/mpi.api stubs/api/openmpi.abi check-own \
 		"$$(mpicc.openmpi --showme:compile 2>/dev/null)" || [ $$? = 77 ]
+	@[ -z "$${MPICH5:-}" ] || CC="$(CC)" stubs/gen/check-abi $(GEN) stubs/api/mpi.api stubs/api/standard.abi check-theirs \
+		"-I$$MPICH5/include"
+	@[ -z "$${MPICH5:-}" ] || CC="$(CC)" stubs/gen/check-abi $(GEN) stubs/api/mpi.api stubs/api/standard.abi check-own \
+		"-I$$MPICH5/include -include mpi_abi.h -DMPI_INCLUDED"
 
 .PHONY: check-api
 
@@ -61,18 +69,21 @@ MPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/*.c stubs/mpi/*
 	$(O)/stubs/gen/mpi.entries.o $(O)/stubs/gen/mpi.info.o
 # The same behind functions of Open MPI's ABI.
 OPENMPI_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/openmpi/*.c stubs/mpi/openmpi/*.S)))
-# Its functions for Fortran, over those for C.
+# And behind functions of the standard ABI.
+STANDARD_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/standard/*.c stubs/mpi/standard/*.S)))
+# Open MPI's functions for Fortran, over those for C.
 FORTRAN_OBJ := $(patsubst %,$(O)/%.o,$(basename $(wildcard stubs/mpi/fortran/*.c stubs/mpi/fortran/*.S)))
 
 # Theirs alone: not of what they need, as the generator, which is made for this machine.
-$(CROSSING_OBJ) $(filter-out $(DEVMEM_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ) $(OPENMPI_OBJ) $(FORTRAN_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
+$(CROSSING_OBJ) $(filter-out $(DEVMEM_OBJ),$(CUDA_OBJ)) $(NVML_OBJ) $(MPI_OBJ) $(OPENMPI_OBJ) $(STANDARD_OBJ) $(FORTRAN_OBJ): private ALL_CFLAGS = $(STUB_FLAGS)
 $(O)/stubs/crossing/signals.o: private ALL_CFLAGS = $(STUB_FLAGS) -mgeneral-regs-only
 $(CUDA_OBJ): $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 $(O)/stubs/nvml/libnvidia_ml.o: $(O)/stubs/gen/nvml.index.h
 $(MPI_OBJ): $(O)/stubs/gen/mpi.index.h
 $(OPENMPI_OBJ): $(O)/stubs/gen/mpi.openmpi.inc $(O)/stubs/gen/mpi.openmpi.h
+$(STANDARD_OBJ): $(O)/stubs/gen/mpi.standard.inc $(O)/stubs/gen/mpi.standard.h
 $(O)/stubs/mpi/fortran/fortran_generated.o: $(O)/stubs/gen/mpi.fortran.inc
-$(O)/stubs/mpi/fortran/fortran_thunks.o $(O)/stubs/mpi/mpi_record_entry.o $(O)/stubs/mpi/openmpi/program_thunks.o: shared/mpi/thunks.inc
+$(O)/stubs/mpi/fortran/fortran_thunks.o $(O)/stubs/mpi/mpi_record_entry.o $(O)/stubs/mpi/openmpi/program_thunks.o $(O)/stubs/mpi/standard/standard_thunks.o: shared/mpi/thunks.inc
 
 $(O)/stubs/%.o: stubs/%.S
 	@mkdir -p $(@D)
@@ -122,6 +133,11 @@ $(SPLIT_DIR)/stubs/libmpi.so.40: $(OPENMPI_OBJ) $(filter-out %.entries.o,$(MPI_O
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -Wl,--version-script=stubs/mpi/openmpi/exports.map \
 		-o $@ $(filter-out %.map,$^)
+$(SPLIT_DIR)/stubs/libmpi_abi.so.1: $(STANDARD_OBJ) $(filter-out %.entries.o,$(MPI_OBJ)) $(O)/stubs/gen/mpi.entries.hidden.o \
+		stubs/mpi/standard/exports.map $(SPLIT_DIR)/libtrecr-crossing.so
+	@mkdir -p $(@D)
+	$(CC) $(STUB_LDFLAGS) -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN/..' -Wl,--version-script=stubs/mpi/standard/exports.map \
+		-o $@ $(filter-out %.map,$^)
 # ld.so takes it for the real one, whose neighbour libmpi.so.40 is.
 $(SPLIT_DIR)/stubs/libmpi_mpifh.so.40: $(FORTRAN_OBJ) $(SPLIT_DIR)/stubs/libmpi.so.40
 	@mkdir -p $(@D)
@@ -166,7 +182,7 @@ $(SPLIT_DIR)/trecr-gdb.py: tools/trecr-gdb.py
 	@mkdir -p $(@D)
 	cp $< $@
 
-SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 $(SPLIT_DIR)/stubs/libmpich.so.12 $(SPLIT_DIR)/stubs/libmpi.so.40 \
+SPLIT := $(SPLIT_DIR)/trecr-gdb.py $(SPLIT_DIR)/libtrecr-audit.so $(SPLIT_DIR)/libtrecr-crossing.so $(SPLIT_DIR)/stubs/libcuda.so.1 $(SPLIT_DIR)/stubs/libnvidia-ml.so.1 $(SPLIT_DIR)/stubs/libmpich.so.12 $(SPLIT_DIR)/stubs/libmpi.so.40 $(SPLIT_DIR)/stubs/libmpi_abi.so.1 \
 	$(SPLIT_DIR)/stubs/libmpi_mpifh.so.40 $(SPLIT_DIR)/trecr-lower $(SPLIT_DIR)/trecr-lower-core $(SPLIT_DIR)/libtrecr-audit-coverage.so \
 	$(SPLIT_DIR)/coverage/libcuda.so.1 $(SPLIT_DIR)/coverage/libnvidia-ml.so.1
 all: $(SPLIT)

@@ -30,6 +30,13 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 
 #define FORTRAN "libmpi_mpifh.so.40"
 
+/* The standard ABI of MPI 5, version 1: its library, by the name that MPICH 5.0.0 has given it, too; a function that drafts of it
+ * did not have; and one of MPICH's for itself. */
+#define STANDARD       "libmpi_abi.so."
+#define STANDARD_STUB  "libmpi_abi.so.1"
+#define STANDARD_FINAL "MPI_Abi_set_fortran_booleans"
+#define STANDARD_MPICH "MPIR_Err_create_code"
+
 static struct library {
 	const char *name; /* of the file, without version */
 	const char *stub; /* below our folder */
@@ -38,8 +45,10 @@ static struct library {
 	const char *kind;  /* as in TRECR_STUBS */
 	int has_insiders;  /* see below */
 	const char *newer; /* a function of libraries that have more than the stub, and stay */
-	char path[PATH_MAX]; /* of the stub */
-	char real[PATH_MAX]; /* found last */
+	const char *below[2]; /* what the lower half has instead, beside it; NULL: it itself */
+	char path[PATH_MAX];  /* of the stub */
+	char real[PATH_MAX];  /* found last */
+	char lower[PATH_MAX]; /* for the lower half */
 } libraries[] = {
 	{.name = "libcuda.so",
 		.stub = STUBS "/libcuda.so.1",
@@ -58,6 +67,12 @@ static struct library {
 		.stub = STUBS "/libmpich.so.12",
 		.found = "trecr_mpi_found",
 		.kind = "mpi"},
+	/* The standard ABI of MPI 5, of MPICH and of libraries derived from it, which have their own ABI beside it. */
+	{.name = STANDARD,
+		.stub = STUBS "/" STANDARD_STUB,
+		.found = "trecr_mpi_found",
+		.kind = "mpi",
+		.below = {"/libmpich.so.12", "/libmpi.so.12"}},
 	/* Open MPI 2 to 5. */
 	{.name = "libmpi.so.40",
 		.stub = STUBS "/libmpi.so.40",
@@ -333,6 +348,35 @@ static void see_insider(void)
 }
 
 /*
+ * Finds what the lower half is to load in the place of @name. Of MPICH's library for the standard ABI that is the one
+ * for its own ABI, which is of the same build: 0 where there is none, or where it is the library of another project.
+ */
+static int find_lower(struct library *l, const char *name)
+{
+	static const char message[] =
+		"a libmpi_abi.so can be in the lower half if it is MPICH 5's and has its "
+		"libmpi.so.12 beside it: this one is in the program, as with --mpi=whole";
+	static int told;
+	size_t folder = file_name(name) - name - 1;
+	int is_mpich;
+
+	if (!l->below[0])
+		return join_path(l->lower, name, "") == 0;
+	is_mpich = has_name(name, STANDARD_FINAL) && has_name(name, STANDARD_MPICH);
+	for (unsigned i = 0; i < 2 && is_mpich; i++) {
+		if (folder + raw_length(l->below[i]) >= PATH_MAX)
+			continue;
+		raw_copy(l->lower, name, folder);
+		raw_copy(l->lower + folder, l->below[i], raw_length(l->below[i]) + 1);
+		if (!raw_failed(raw(SYS_access, l->lower, R_OK)))
+			return 1;
+	}
+	if (!told++)
+		raw_complain(message);
+	return 0;
+}
+
+/*
  * Called with what was asked for, then with each place where it might be. Only a path that
  * leads to a file is exchanged, so the search ends as it would have. ld.so keeps the path it
  * had in mind as the object's name, so the stub cannot find its neighbour by $ORIGIN.
@@ -357,7 +401,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 
 		if (!is_called(file, l->name) || file == name ||
 			raw_failed(raw(SYS_access, name, R_OK)) || !is_chosen(l->kind) ||
-			has_insider(l))
+			has_insider(l) || (!same_text(name, l->path) && !find_lower(l, name)))
 			continue;
 		folder = our_folder();
 		if (!folder || join_path(l->path, folder, l->stub) < 0 ||
@@ -405,7 +449,7 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 			continue;
 		found = find_variable(map, l->found);
 		if (found)
-			join_path(found, l->real, "");
+			join_path(found, l->lower, "");
 	}
 	return 0; /* no interest in its calls */
 }

@@ -20,7 +20,8 @@ static const char *const list_names[] = {
 };
 
 struct parser {
-	struct buf lists, values, objects, words; /* words: of the list that is being read */
+	struct buf lists, values, objects, sizes,
+		words; /* words: of the list that is being read */
 };
 
 /* The words that have been read are those of the last list. */
@@ -65,21 +66,35 @@ static bool begin_list(struct parser *p, const char *line)
 	return false;
 }
 
-static bool parse_line(struct parser *p, char *line)
+static bool parse_value(struct parser *p, const char *line)
 {
 	struct abi_value v = {0};
+	char word[8] = "";
+	long theirs, own;
+
+	if (sscanf(line, "%7s %31s %li %li %63s", word, v.class, &theirs, &own, v.name) != 5 ||
+		(strcmp(word, "value") && strcmp(word, "flag")))
+		return false;
+	v.theirs = (int)theirs;
+	v.own = (int)own;
+	v.flag = !strcmp(word, "flag");
+	buf_push(&p->values, struct abi_value, &v);
+	return true;
+}
+
+static bool parse_line(struct parser *p, char *line)
+{
 	struct abi_object o = {0};
+	struct abi_size size = {0};
 
 	if (*line == '\t') {
 		add_words(p, line);
 		return true;
 	}
-	if (*line == '#' || *line == '\n')
+	if (*line == '#' || *line == '\n' || parse_value(p, line))
 		return true;
-	if (sscanf(line, "value %31s %d %d %63s", v.class, &v.theirs, &v.own, v.name) == 4 ||
-		sscanf(line, "flag %31s %d %d %63s", v.class, &v.theirs, &v.own, v.name) == 4) {
-		v.flag = *line == 'f';
-		buf_push(&p->values, struct abi_value, &v);
+	if (sscanf(line, "size %31s %u", size.type, &size.bytes) == 2) {
+		buf_push(&p->sizes, struct abi_size, &size);
 		return true;
 	}
 	if (sscanf(line, "object %31s %63s %u %x %d %63s", o.type, o.symbol, &o.size, &o.theirs,
@@ -112,6 +127,8 @@ int abi_read(struct abi *abi, const char *path, struct err *e)
 	abi->value_count = buf_count(&p.values, struct abi_value);
 	abi->objects = p.objects.data;
 	abi->object_count = buf_count(&p.objects, struct abi_object);
+	abi->sizes = p.sizes.data;
+	abi->size_count = buf_count(&p.sizes, struct abi_size);
 	return 0;
 }
 

@@ -42,6 +42,12 @@ struct abi_object {
 	int fortran;
 };
 
+/* What a type has in this ABI. */
+struct abi_size {
+	char type[32];
+	unsigned bytes;
+};
+
 struct abi {
 	struct abi_list *lists;
 	size_t list_count;
@@ -49,6 +55,8 @@ struct abi {
 	size_t value_count;
 	struct abi_object *objects;
 	size_t object_count;
+	struct abi_size *sizes;
+	size_t size_count;
 };
 
 /* As api_read(). */

@@ -80,7 +80,9 @@ int gen_check_own(const struct api *api, const struct abi *abi, FILE *out, struc
 	(void)api;
 	(void)e;
 	check_values(abi, true, out);
-	fputs("_Static_assert(sizeof(MPI_Status) == 24, \"MPI_Status\");\n", out);
+	for (size_t i = 0; i < abi->size_count; i++)
+		fprintf(out, "_Static_assert(sizeof(%s) == %u, \"%s\");\n", abi->sizes[i].type,
+			abi->sizes[i].bytes, abi->sizes[i].type);
 	for (size_t i = 0; i < abi->object_count; i++) {
 		const struct abi_object *o = &abi->objects[i];
 

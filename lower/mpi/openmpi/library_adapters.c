@@ -11,12 +11,12 @@
 int openmpi_unweighted, openmpi_weights_empty, openmpi_all_handles;
 
 static uint32_t functions_lock;
-extern char openmpi_op_thunks[], openmpi_error_thunks[], openmpi_file_error_thunks[];
-void openmpi_op_called(
+extern char exchanged_op_thunks[], exchanged_error_thunks[], exchanged_file_error_thunks[];
+void exchanged_op_called(
 	void *in, void *out, void *count, INNER_MPI_Datatype const *type, unsigned which);
-void openmpi_error_called(
+void exchanged_error_called(
 	INNER_MPI_Comm const *handle, int *code, long first, long second, unsigned which);
-void openmpi_file_error_called(
+void exchanged_file_error_called(
 	INNER_MPI_File const *handle, int *code, long first, long second, unsigned which);
 static size_t length_ranks(int in_place, INNER_MPI_Comm comm);
 static size_t length_neighbours(int destinations, INNER_MPI_Comm comm);

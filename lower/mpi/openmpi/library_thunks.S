@@ -1,8 +1,8 @@
 /* Functions that Open MPI's library calls with its handles. */
 #include "shared/mpi/thunks.inc"
 
-	thunks openmpi_op_thunks, openmpi_op_called
-	thunks openmpi_error_thunks, openmpi_error_called
-	thunks openmpi_file_error_thunks, openmpi_file_error_called
+	thunks exchanged_op_thunks, exchanged_op_called
+	thunks exchanged_error_thunks, exchanged_error_called
+	thunks exchanged_file_error_thunks, exchanged_file_error_called
 
 	.section .note.GNU-stack, "", @progbits

@@ -2,13 +2,13 @@
 #include "stubs/mpi/openmpi/exchange.inc"
 
 static uint32_t functions_lock;
-extern STUB_HIDDEN char openmpi_op_thunks[], openmpi_error_thunks[],
-	openmpi_file_error_thunks[];
-STUB_HIDDEN void openmpi_op_called(
+extern STUB_HIDDEN char exchanged_op_thunks[], exchanged_error_thunks[],
+	exchanged_file_error_thunks[];
+STUB_HIDDEN void exchanged_op_called(
 	void *in, void *out, void *count, INNER_MPI_Datatype const *type, unsigned which);
-STUB_HIDDEN void openmpi_error_called(
+STUB_HIDDEN void exchanged_error_called(
 	INNER_MPI_Comm const *handle, int *code, long first, long second, unsigned which);
-STUB_HIDDEN void openmpi_file_error_called(
+STUB_HIDDEN void exchanged_file_error_called(
 	INNER_MPI_File const *handle, int *code, long first, long second, unsigned which);
 static size_t length_ranks(int in_place, INNER_MPI_Comm comm);
 static size_t length_neighbours(int destinations, INNER_MPI_Comm comm);
