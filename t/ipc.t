@@ -172,7 +172,7 @@ it have ended, and nothing says whether they were the program's" "memory of a pr
 	like "$(cat ckpt.err)" "not in the checkpoint: [^:]*semaphores $set, [^:]*queue $queue, as nobody has used it yet, and \
 nothing says whether the program made it" "nor is what nobody has used yet" || explain
 	restart_detached
-	is "$(grep -v 'requires a capability here$' restart.err)" "" "it is there still"
+	is "$(grep -v 'requires CAP_CHECKPOINT_RESTORE here; for it only user' restart.err)" "" "it is there still"
 	is "$(times)" "$(cat before)" "untouched"
 	ok "and so is that" quiet ipcs -q -i "$queue"
 	nest --sweep >/dev/null

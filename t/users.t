@@ -348,6 +348,49 @@ else
 	skip "$what" "cannot make a user who may choose ids"
 fi
 
+# What a program may not do any more in the user namespace of a restart is said there, with the way out.
+if have python3; then
+	as $user mkdir owners && cd owners || exit 1
+	as $user touch out err
+	in_group=(setpriv "--reuid=$user" "--regid=$user" --groups=5000)
+	"${in_group[@]}" -- trecr-run -d ck -- python3 -c '
+import errno, os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+def change(*ids):
+    try:
+        return os.chown("file", *ids) or "changed"
+    except OSError as e:
+        return errno.errorcode[e.errno]
+open("file", "w")
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+print(change(0, -1), change(-1, 5000), change(-1, os.getgid()), flush=True)' </dev/null >out 2>err &
+	sup=$!
+	await -t 60 -p $sup out '^ready$' >/dev/null 2>&1
+	"${in_group[@]}" -- trecr-ckpt -s $sup >/dev/null 2>ckpt.err
+	await -t 60 -p $sup 2>/dev/null
+	owners() { # OPTION...: what a restarted program may do
+		rm -f pidfile
+		truncate -s 6 out # as it was at the checkpoint
+		"${in_group[@]}" "$@" -- trecr-restart --pidfile pidfile ck </dev/null >>out 2>restart.err &
+		sup=$!
+		await -t 60 -p $sup pidfile '^[0-9]+$' >/dev/null 2>&1
+		finish
+		may=$(tail -n 1 out)
+	}
+	owners
+	is "$may" "EINVAL EINVAL changed" "in a user namespace there are no other users and groups" || explain
+	like "$(cat restart.err)" "requires CAP_CHECKPOINT_RESTORE here; for it only user $user and group $user exist there, see RESTART IN A NAMESPACE in trecr.7.\$" \
+		"which is said, with where the way out is"
+	if "${in_group[@]}" --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore -- true 2>/dev/null; then
+		owners --inh-caps=+checkpoint_restore --ambient-caps=+checkpoint_restore
+		is "$may $(grep -c namespace restart.err)" "EPERM changed changed 0" "without one there are" || explain
+	else
+		skip "without one there are" "cannot make a user who may choose ids"
+	fi
+	cd ..
+fi
+
 # The process that opens files by their group takes no id that the program needs: the next ids are those of the program's
 # processes.
 what="what opens files of another group does not have an id of the program's"

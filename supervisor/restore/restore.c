@@ -382,9 +382,10 @@ static int share_namespace(
 		return 0;
 	r->helper_id = request->shared->plan.first_free;
 	if (!request->reason)
-		request->reason = wish.needed
-					  ? "choosing process ids requires a capability here"
-					  : "another rank needs one";
+		request->reason =
+			wish.needed
+				? "choosing process ids requires CAP_CHECKPOINT_RESTORE here"
+				: "another rank needs one";
 	return 0;
 }
 

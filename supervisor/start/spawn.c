@@ -191,7 +191,7 @@ static int make_here(struct supervisor *s, pid_t pid, struct held_child *held,
 		*why = xasprintf("process id %d is in use", pid);
 		return 1;
 	case EPERM:
-		*why = xasprintf("choosing process ids requires a capability here");
+		*why = xasprintf("choosing process ids requires CAP_CHECKPOINT_RESTORE here");
 		return 1;
 	case EINVAL:
 		return err_set(e, 0,
@@ -268,15 +268,19 @@ static void end_init(struct supervisor *s)
 	s->init_fd = -1;
 }
 
+static bool has_user_namespace(const struct spawn_request *request)
+{
+	return request->shared ? request->shared->plan.user
+			       : request->user || !procfs_has_capability(CAP_SYS_ADMIN);
+}
+
 static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child *held,
 	const struct spawn_request *request, struct err *e)
 {
 	const struct shared_namespace *shared = request->shared;
 	struct namespace_plan plan = {
 		.pid = pid,
-		.user_namespace =
-			shared ? shared->plan.user
-			       : request->user || !procfs_has_capability(CAP_SYS_ADMIN),
+		.user_namespace = has_user_namespace(request),
 		.uid = geteuid(),
 		.gid = getegid(),
 		.terminals = request->terminals,
@@ -311,11 +315,19 @@ static int make_in_namespace(struct supervisor *s, pid_t pid, struct held_child 
 	return 0;
 }
 
+/* What a program cannot do in a user namespace, it finds out much later: chown(2) to another group of its user's, say. */
 static char *notice_of(const struct spawn_request *request, const char *why)
 {
-	return xasprintf("the program is brought back in a pid namespace %s: %s",
+	cleanup_free char *ids = NULL;
+
+	if (has_user_namespace(request))
+		ids = xasprintf(
+			"; for it only user %u and group %u exist there, see RESTART IN "
+			"A NAMESPACE in trecr(7)",
+			geteuid(), getegid());
+	return xasprintf("the program is brought back in a pid namespace %s: %s%s",
 		request->shared ? "with the other ranks of this node" : "of its own",
-		why ? why : request->reason);
+		why ? why : request->reason, ids ? ids : "");
 }
 
 int spawn_restored(struct supervisor *s, pid_t pid, void (*child)(void *arg), void *arg,

@@ -80,8 +80,8 @@ char *sysv_obstacle(const struct checkpoint *c)
 			cleanup_fd int fd = open(k->next_id, O_WRONLY | O_CLOEXEC);
 
 			if (fd < 0)
-				return xstrdup(
-					"choosing System V ids requires a capability here");
+				return xstrdup("choosing System V ids requires "
+					       "CAP_CHECKPOINT_RESTORE here");
 		}
 	}
 	return NULL;
