@@ -5,7 +5,7 @@
 # Objects of other tests are nobody's business.
 apart -i
 
-for v in sysv sysv_given sysv_interleaved mqueue; do
+for v in sysv sysv_given sysv_interleaved sysv_modes mqueue; do
 	cycle $v
 	RESTART_FLAGS=--namespace
 	scenario "$v: restarted twice in a namespace" twice "$victim/$v"
@@ -179,6 +179,31 @@ nothing says whether the program made it" "nor is what nobody has used yet" || e
 	ipcrm -m "$id" -q "$queue" -s "$set"
 	restart_detached
 	is "$(ipcs -m -i "$id" 2>/dev/null | grep -o "shmid=$id")" "" "what its owner has removed does not come back"
+	sweep >/dev/null
+fi
+
+# What a user's program keeps its own user from reading is not lost without a word.
+if have python3 && ! am_root; then
+	arena closed
+	launch python3 -c '
+import ctypes, os, signal, struct
+libc = ctypes.CDLL(None, use_errno=True)
+queue, data = libc.msgget(0, 0o600), ctypes.create_string_buffer(256)
+assert libc.msgsnd(queue, struct.pack("l4s", 1, b"text"), 4, 0) == 0 and libc.msgctl(queue, 2, data) == 0
+struct.pack_into("I", data, 20, 0o200)
+assert libc.msgctl(queue, 1, data) == 0
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+struct.pack_into("I", data, 20, 0o600)
+assert libc.msgctl(queue, 1, data) == 0 and libc.msgrcv(queue, data, 4, 0, 0o4000) == 4
+libc.msgctl(queue, 0, None)
+print("ok", flush=True)'
+	not_ok "a queue that its own user may not read is refused" checkpoint
+	like "$(told)" "System V message queue [0-9]+ .key 0.: cannot copy message 0 .its mode keeps its own user out: change that, or run trecr as root.: Permission denied" \
+		"for that" || explain
+	finish
+	is "$status $(tail -n 1 out)" "0 ok" "and the program has not noticed" || explain
 	sweep >/dev/null
 fi
 

@@ -10,9 +10,11 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "supervisor/fd/objects_restore.h"
 #include "supervisor/sysv/sysv.h"
+#include "supervisor/sysv/sysv_kinds.h"
 
 static const struct image_region *regions_of(const struct image *img, size_t *count)
 {
@@ -47,6 +49,14 @@ static bool is_first(const struct image_region *g, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (same_attachment(&g[i], &g[k]))
+			return false;
+	return true;
+}
+
+static bool is_first_of_object(const struct image_region *g, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (g[k].kind == IMAGE_REGION_SYSV && g[k].object == g[i].object)
 			return false;
 	return true;
 }
@@ -175,6 +185,37 @@ int restore_plan_segments(struct restore_plan *p, struct err *e)
 		left[next] = false;
 	}
 	return 0;
+}
+
+/* First as the one of us who makes the call, who has made the object or may set any; then as who had it, whom a user
+ * namespace may not know (EINVAL): see sysv_set_perm(). */
+static void add_mode(struct restore_plan *p, const struct image_object *o)
+{
+	struct shmid_ds d = {
+		.shm_perm = {.uid = geteuid(), .gid = getegid(), .mode = o->mode & 0777}};
+
+	BATCH_ADD(&p->rest, "set the mode of System V shared memory", SYS_shmctl, o->inode,
+		IPC_SET, plan_data(&p->plan, &d, sizeof(d)));
+	d.shm_perm.uid = o->args[0];
+	d.shm_perm.gid = o->args[0] >> 32;
+	BATCH_ADD(&p->rest, "set the owner of System V shared memory", SYS_shmctl, o->inode,
+		IPC_SET, plan_data(&p->plan, &d, sizeof(d)))
+		->check = BATCH_ANY;
+}
+
+void restore_plan_segment_modes(struct restore_plan *p)
+{
+	size_t count;
+	const struct image_region *g = regions_of(p->img, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct image_object *o =
+			g[i].kind == IMAGE_REGION_SYSV ? object_of(p, &g[i]) : NULL;
+
+		if (o && sysv_keeps_owner_out(o) && is_first_of_object(g, i) &&
+			!was_attached(p, g[i].object))
+			add_mode(p, o);
+	}
 }
 
 #define VALUE_MAX 32767 /* SEMVMX (include/uapi/linux/sem.h) */

@@ -22,8 +22,12 @@ static void join_fill(struct restore_plan *p)
 
 int restore_plan_make(struct restore_plan *p, struct err *e)
 {
-	if ((!p->owned_elsewhere[IMAGE_SHARED_MEMORY] && restore_plan_memory(p, e)) ||
-		restore_plan_undos(p, p->ip->pid, e) || restore_plan_process(p, e))
+	if (!p->owned_elsewhere[IMAGE_SHARED_MEMORY]) {
+		if (restore_plan_memory(p, e))
+			return -1;
+		restore_plan_segment_modes(p);
+	}
+	if (restore_plan_undos(p, p->ip->pid, e) || restore_plan_process(p, e))
 		return -1;
 	join_fill(p);
 	p->memory_at = plan_batch(&p->plan, &p->memory, BATCH_TRAP);

@@ -6,6 +6,7 @@
 #include "supervisor/sysv/sysv.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "lib/notices.h"
 #include "lib/util.h"
@@ -153,6 +154,22 @@ static int dump_object(
 	return owner == SYSV_TREE ? add_object(s, k, o, e) : 0;
 }
 
+/* An object of this user's, or of the tree's own namespace, may have a mode that keeps us from looking at it: it is not
+ * to be lost all the same. As ask() of struct sysv_kind. */
+static int ask_in_any_case(struct search *s, const struct sysv_kind *k, int index,
+	struct sysv_status *o, struct err *e)
+{
+	int r = k->ask(&s->look, k->stat, index, o, e);
+
+	if (r != EACCES)
+		return r;
+	r = k->ask(&s->look, k->stat_any, index, o, e);
+	if (r || s->own_namespace || o->perm.uid == geteuid() || o->perm.cuid == geteuid())
+		return r;
+	sysv_status_free(o);
+	return EACCES;
+}
+
 static int dump_kind(struct search *s, const struct sysv_kind *k, struct err *e)
 {
 	int64_t highest;
@@ -161,7 +178,7 @@ static int dump_kind(struct search *s, const struct sysv_kind *k, struct err *e)
 		return -1;
 	for (int64_t i = 0; i <= highest; i++) {
 		struct sysv_status o;
-		int r = k->ask(&s->look, k->stat, i, &o, e);
+		int r = ask_in_any_case(s, k, i, &o, e);
 
 		/* Positive: not there, or an object that this user may not look at. */
 		if (!r) {

@@ -64,6 +64,11 @@ int sysv_set_perm(const struct image_object *o, struct ipc_perm *perm, bool as_w
 	return errno == EINVAL && as_was ? 0 : -1;
 }
 
+bool sysv_keeps_owner_out(const struct image_object *o)
+{
+	return (o->mode & 0600) != 0600;
+}
+
 int sysv_let_in(int id, int status, struct ipc_perm *perm, sysv_set_fn *set, void *d)
 {
 	if (status || (perm->mode & 0600) == 0600)

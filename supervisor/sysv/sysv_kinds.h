@@ -29,7 +29,8 @@ struct sysv_kind {
 	const char *what;    /* "System V semaphores", for messages */
 	const char *next_id; /* the file by which an id is chosen (CHECKPOINT_RESTORE) */
 	long get, set;       /* system calls that make one and set its mode, for messages */
-	int stat;            /* the command that asks by index: SHM_STAT */
+	int stat;            /* the command that asks by index: SHM_STAT, */
+	int stat_any;        /* and the one for which its mode does not count: SHM_STAT_ANY */
 	bool has_undo;       /* a process's end may change one (SEM_UNDO) */
 
 	/* ---- checkpoint ---- */
@@ -114,6 +115,12 @@ typedef int sysv_set_fn(int id, void *d);
  * another user's already. -1 and errno. */
 int sysv_set_perm(const struct image_object *o, struct ipc_perm *perm, bool as_was,
 	sysv_set_fn *set, void *d);
+
+/* Behind a message about EACCES, of an object that is copied. */
+#define SYSV_MODE_HINT " (its mode keeps its own user out: change that, or run trecr as root)"
+
+/* Whether its mode, as of image_object.mode, keeps its owner from reading or writing it. */
+bool sysv_keeps_owner_out(const struct image_object *o);
 
 /* An object that is still there may have a mode that keeps even its owner out. @perm is in @d, which
  * @status is the result of asking for. -1 and errno. */

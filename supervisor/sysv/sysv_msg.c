@@ -59,7 +59,8 @@ static int copy_message(
 		    SYSV_SCRATCH - 8, index, MSG_COPY | IPC_NOWAIT | MSG_NOERROR))
 		return -1;
 	if (n < 0)
-		return err_set(e, -n, "%s: cannot copy message %" PRIu64, o->text, index);
+		return err_set(e, -n, "%s: cannot copy message %" PRIu64 "%s", o->text, index,
+			n == -EACCES ? SYSV_MODE_HINT : "");
 	if (n > SYSV_SCRATCH - 16)
 		return err_set(e, 0, "%s: message %" PRIu64 " is too long", o->text, index);
 	if (sysv_answer(a, &m.type, sizeof(m.type), e))
@@ -205,6 +206,7 @@ const struct sysv_kind sysv_msg = {
 	.get = SYS_msgget,
 	.set = SYS_msgctl,
 	.stat = MSG_STAT,
+	.stat_any = MSG_STAT_ANY,
 	.highest = highest_queue,
 	.ask = ask_queue,
 	.waits_at = waits_at_queue,

@@ -68,7 +68,8 @@ static int copy_semaphores(
 	if (SYSV_ASK(a, &r, e, SYS_semctl, s->id, 0, GETALL, a->scratch + SYSV_ANSWER))
 		return -1;
 	if (r < 0)
-		return err_set(e, -r, "%s: cannot read their values", o->text);
+		return err_set(e, -r, "%s: cannot read their values%s", o->text,
+			r == -EACCES ? SYSV_MODE_HINT : "");
 	o->o.args[1] = s->size;
 	o->o.size = size;
 	return sysv_answer(a, buf_grow(&o->bytes, size), size, e);
@@ -158,6 +159,7 @@ const struct sysv_kind sysv_sem = {
 	.get = SYS_semget,
 	.set = SYS_semctl,
 	.stat = SEM_STAT,
+	.stat_any = SEM_STAT_ANY,
 	.has_undo = true,
 	.highest = highest_set,
 	.ask = ask_semaphores,

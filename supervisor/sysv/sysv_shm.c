@@ -47,6 +47,26 @@ static int ask_segment(
 	return 0;
 }
 
+/* SHM_STAT_ANY counts by index: the lower bits of an id, of which there are more on a kernel that was started with
+ * ipcmni_extend (ipc/util.h). */
+static const int index_masks[] = {0x7fff, 0xffffff};
+
+/* A process may have attached a segment before it gave up what that took, or have set a mode that keeps out its owner. */
+static int ask_attached_segment(
+	struct sysv_asker *a, int id, struct sysv_status *s, struct err *e)
+{
+	int r = ask_segment(a, IPC_STAT, id, s, e);
+
+	for (size_t i = 0; r == EACCES && i < ARRAY_SIZE(index_masks); i++) {
+		r = ask_segment(a, SHM_STAT_ANY, id & index_masks[i], s, e);
+		if (r || s->id == id)
+			continue;
+		sysv_status_free(s);
+		r = EACCES;
+	}
+	return r;
+}
+
 static unsigned huge_shift(const struct vma *v)
 {
 	return v->flags & VMA_HUGETLB ? __builtin_ctzll(v->page_size) : 0;
@@ -88,7 +108,8 @@ static int copy_segment(
 	if (SYSV_ASK(a, &at, e, SYS_shmat, o->o.inode, 0, SHM_RDONLY))
 		return -1;
 	if (at < 0 && at > -4096)
-		return err_set(e, -at, "%s: cannot attach it", o->text);
+		return err_set(e, -at, "%s: cannot attach it%s", o->text,
+			at == -EACCES ? SYSV_MODE_HINT : "");
 	failed = read_segment(a, at, o, e);
 	if (SYSV_ASK(a, &r, failed ? NULL : e, SYS_shmdt, at))
 		return -1;
@@ -123,7 +144,7 @@ int sysv_dump_mapping(struct fd_dump *d, struct process *p, const struct vma *v,
 	if (!number) {
 		if (sysv_asker_begin(&a, p, e))
 			return -1;
-		r = ask_segment(&a, IPC_STAT, v->inode, &s, e);
+		r = ask_attached_segment(&a, v->inode, &s, e);
 		if (sysv_asker_end(&a, r < 0, e)) {
 			sysv_status_free(&s);
 			return -1;
@@ -183,11 +204,22 @@ static bool is_segment_damaged(const struct image_object *o)
 	return o->args[1] > 40;
 }
 
+/* As shmctl(2) with IPC_STAT, whatever the segment's mode. */
+static int examine_segment(int id, struct shmid_ds *d)
+{
+	int r = shmctl(id, IPC_STAT, d);
+
+	for (size_t i = 0; r && errno == EACCES && i < ARRAY_SIZE(index_masks); i++)
+		if (shmctl(id & index_masks[i], SHM_STAT_ANY, d) == id)
+			r = 0;
+	return r;
+}
+
 static int look_at_segment(const struct image_object *o, struct sysv_found *found)
 {
 	struct shmid_ds d;
 
-	if (shmctl(o->inode, IPC_STAT, &d))
+	if (examine_segment(o->inode, &d))
 		return -1;
 	*found = (struct sysv_found){
 		.key = d.shm_perm.__key,
@@ -234,12 +266,13 @@ static int let_into_segment(int id)
 {
 	struct shmid_ds d;
 
-	return sysv_let_in(id, shmctl(id, IPC_STAT, &d), &d.shm_perm, set_segment, &d);
+	return sysv_let_in(id, examine_segment(id, &d), &d.shm_perm, set_segment, &d);
 }
 
 static int fill_segment(
 	struct fd_restore *r, uint32_t number, const struct image_object *o, struct err *e)
 {
+	struct image_object as_set = *o;
 	struct shmid_ds d;
 	int id = o->inode, failed;
 	void *p = shmat(id, NULL, 0);
@@ -252,7 +285,9 @@ static int fill_segment(
 		return -1;
 	if (shmctl(id, IPC_STAT, &d))
 		return err_set(e, errno, "cannot examine it");
-	if (sysv_set_perm(o, &d.shm_perm, true, set_segment, &d) ||
+	/* For processes that are to attach it: restore_plan_segment_modes(). */
+	as_set.mode |= 0600;
+	if (sysv_set_perm(&as_set, &d.shm_perm, true, set_segment, &d) ||
 		(o->mode & SHM_LOCKED && shmctl(id, SHM_LOCK, NULL)))
 		return err_set(e, errno, "cannot set its owner and mode");
 	return 0;
@@ -265,6 +300,7 @@ const struct sysv_kind sysv_shm = {
 	.get = SYS_shmget,
 	.set = SYS_shmctl,
 	.stat = SHM_STAT,
+	.stat_any = SHM_STAT_ANY,
 	.highest = highest_segment,
 	.ask = ask_segment,
 	.is_left_out = is_lowers,
