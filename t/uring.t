@@ -81,6 +81,18 @@ else
 	result $? "and runs on" || explain
 	sweep >/dev/null
 fi
+# A process that is another user's lets root without CAP_SYS_RESOURCE, as in many containers, change none of its limits.
+what="a ring of another user's, and root without CAP_SYS_RESOURCE"
+if am_root && have setpriv; then
+	mkdir "$scratch/weak" && chmod 711 "$scratch" && for name in run ckpt restart; do
+		printf '#!/bin/sh\nexec setpriv --bounding-set=-sys_resource -- %s "$@"\n' \
+			"$build/trecr-$name" >"$scratch/weak/trecr-$name"
+	done && chmod 755 "$scratch"/weak/*
+	# shellcheck disable=SC2086,SC2016
+	PATH=$scratch/weak:$PATH scenario "$what" twice $as_nobody "$BASH" -c 'cd /tmp && ulimit -Sv 8000000 && exec "$0" plain' "$victim/uring"
+else
+	skip "$what" "this takes root and setpriv"
+fi
 scenario "descriptors that requests open while a checkpoint is taken" opened_meanwhile \
 	"$victim/uring_opens"
 scenario "a ring beside another program's" beside_another "$victim/uring" plain

@@ -84,18 +84,56 @@ static int map_placed(struct return_of_ring *r)
 	return remote_end(&m.remote, failed ? NULL : r->np->e) || failed ? -1 : 0;
 }
 
+/* As prlimit(2) of RLIMIT_AS, made by the process @np itself. -1 and errno. */
+static int limit_by_itself(struct new_process *np, const struct rlimit *set, struct rlimit *was)
+{
+	struct rlimit limits[2] = {{0}};
+	struct err ignored = {0};
+	struct remote remote;
+	int64_t result = -EPERM;
+	uint64_t at;
+	int failed;
+
+	if (remote_begin(&remote, &np->process, &np->process.threads[0], &ignored))
+		goto out;
+	if (set)
+		limits[0] = *set;
+	at = remote_scratch(&remote, sizeof(limits), &ignored);
+	failed = !at ||
+		 tracee_write(np->process.mem_fd, at, limits, sizeof(limits), &ignored) ||
+		 REMOTE_CALL(&remote, &result, &ignored, SYS_prlimit64, 0, RLIMIT_AS,
+			 set ? at : 0, at + sizeof(limits[0])) ||
+		 tracee_read(np->process.mem_fd, at, limits, sizeof(limits), &ignored);
+	if (remote_end(&remote, &ignored) || failed)
+		result = -EIO;
+	else if (was)
+		*was = limits[1];
+out:
+	errno = -result;
+	return result ? -1 : 0;
+}
+
+/* A process that is another user's by now does not let us change its limits without CAP_SYS_RESOURCE, which root
+ * may lack. */
+static int limit_address_space(
+	struct new_process *np, const struct rlimit *set, struct rlimit *was)
+{
+	if (!prlimit(np->process.pid, RLIMIT_AS, set, was))
+		return 0;
+	return errno == EPERM ? limit_by_itself(np, set, was) : -1;
+}
+
 /* All of the address space is to be mapped for a moment. */
 static int map_rings(struct return_of_ring *r)
 {
 	struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY}, own;
-	pid_t pid = r->np->process.pid;
 	int failed;
 
-	if (prlimit(pid, RLIMIT_AS, NULL, &own))
+	if (limit_address_space(r->np, NULL, &own))
 		return err_set(r->np->e, errno, "cannot query a resource limit");
-	if (own.rlim_max != RLIM_INFINITY && prlimit(pid, RLIMIT_AS, &most, NULL))
+	if (own.rlim_max != RLIM_INFINITY && limit_address_space(r->np, &most, NULL))
 		most.rlim_max = most.rlim_cur = own.rlim_max; /* without the right to more */
-	if (prlimit(pid, RLIMIT_AS, &most, NULL))
+	if (limit_address_space(r->np, &most, NULL))
 		return err_set(r->np->e, errno, "cannot set a resource limit");
 	failed = map_placed(r);
 	if (failed && most.rlim_max != RLIM_INFINITY)
@@ -103,7 +141,7 @@ static int map_rings(struct return_of_ring *r)
 			" (for this a limit of the address space, RLIMIT_AS, is in the way: it "
 			"is %llu KiB; restart it under ulimit -v unlimited)",
 			(unsigned long long)most.rlim_max >> 10);
-	if (prlimit(pid, RLIMIT_AS, &own, NULL) && !failed)
+	if (limit_address_space(r->np, &own, NULL) && !failed)
 		return err_set(r->np->e, errno, "cannot set a resource limit");
 	return failed;
 }
