@@ -251,9 +251,12 @@ mkfifo bed
 late="the ranks do not come to rest together .*rank 0 waits in MPI_[A-Za-z_]+ for ranks .*; rank 1 computes"
 start_job 3 late && await -t 60 -p $launcher -e asleep 2>>await.err
 like "$(restless "$late")" "$late" "ranks that do not come to rest are named"
-! job_checkpoint -t $((3 * slow)) --drain-timeout $((60 * slow)) && cat ckpt.err >in_time
-like "$(cat in_time)" '(--timeout or --deadline gives them more time\)|had not come to rest together): .*rank 1 computes' \
-	"also when the time of the checkpoint has passed before that of --drain-timeout" || explain
+for option in timeout deadline; do
+	! trecr-ckpt --$option $((3 * slow)) --drain-timeout $((60 * slow)) ck >/dev/null 2>in_time
+	like "$(cat in_time)" '(--'$option' gives them more time\)|had not come to rest together): .*rank 1 computes' \
+		"also when the time of --$option has passed before that of --drain-timeout" || explain
+	unlike "$(cat in_time)" '[ (]--'$([ $option = timeout ] && echo deadline || echo timeout) "and no other option is named"
+done
 step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
 	step=restart && restart_job 3 && step="its end" && finish_job 3
 tell "they go on, and are saved when it wakes up"

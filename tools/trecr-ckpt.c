@@ -355,6 +355,7 @@ static int ask_job(const char *dir)
 		.stop = settings.request.stop,
 		.signalled = -1,
 		.deadline_ns = deadline_after(limit_s(), 0),
+		.deadline_option = checkpoint_deadline_option(&settings.request),
 		.rest_ns = rest_s() * 1000000000ull,
 		.connect = control_connect,
 		.notice = print_notice};

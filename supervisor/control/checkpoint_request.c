@@ -176,6 +176,11 @@ char *checkpoint_request_text(const struct checkpoint_request *request)
 	return (char *)text.data;
 }
 
+const char *checkpoint_deadline_option(const struct checkpoint_request *request)
+{
+	return request->foresee ? "--deadline" : "--timeout";
+}
+
 void checkpoint_request_complete(
 	struct checkpoint_request *request, const struct supervisor_options *options)
 {

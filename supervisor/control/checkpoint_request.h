@@ -44,6 +44,9 @@ char *checkpoint_request_text(const struct checkpoint_request *request);
  * were not understood. */
 int checkpoint_request_parse(struct checkpoint_request *request, char *words);
 
+/* The option that @request's deadline comes from. */
+const char *checkpoint_deadline_option(const struct checkpoint_request *request);
+
 /* What @request does not say is as @options say. */
 void checkpoint_request_complete(
 	struct checkpoint_request *request, const struct supervisor_options *options);

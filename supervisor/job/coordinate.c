@@ -26,9 +26,6 @@
 #define FREEZE_LIMIT_NS 60000000000ull
 #define CLOSE_LIMIT_NS  20000000000ull
 
-/* What request->deadline_ns comes from. */
-#define TIME_OPTIONS "--timeout or --deadline"
-
 /* Pauses double: 0.6 s in all. */
 #define ATTEMPTS_MAX   6
 #define FIRST_PAUSE_NS 10000000
@@ -237,9 +234,8 @@ static int fail_late(struct coordination *c, const char *stage)
 	const struct link *l = missing_member(c);
 
 	if (is_past(c->request->deadline_ns))
-		return err_set(c->e, 0,
-			"rank %d: its supervisor %s in the time that " TIME_OPTIONS " gives",
-			l->rank, missing_step(stage));
+		return err_set(c->e, 0, "rank %d: its supervisor %s in the time that %s gives",
+			l->rank, missing_step(stage), c->request->deadline_option);
 	return err_set(c->e, 0, "rank %d: its supervisor %s within %llu s", l->rank,
 		missing_step(stage), FREEZE_LIMIT_NS / 1000000000);
 }
@@ -394,7 +390,7 @@ static int bring_to_rest(struct coordination *c)
 		if (is_past(limit))
 			return fail_at_rest(c, "--drain-timeout");
 		if (is_past(c->request->deadline_ns))
-			return fail_at_rest(c, TIME_OPTIONS);
+			return fail_at_rest(c, c->request->deadline_option);
 		if (verdict == QUIESCE_RAISE) {
 			tell_limits(c);
 			pause = LOOK_NS;

@@ -14,10 +14,11 @@
 #include "supervisor/job/reach_member.h"
 
 struct coordinate_request {
-	const char *dir;      /* of the job */
-	const char *text;     /* the request for one member, as in control_protocol.h */
-	bool stop;            /* it is one to end the program */
-	uint64_t deadline_ns; /* CLOCK_MONOTONIC, 0: none */
+	const char *dir;             /* of the job */
+	const char *text;            /* the request for one member, as in control_protocol.h */
+	bool stop;                   /* it is one to end the program */
+	uint64_t deadline_ns;        /* CLOCK_MONOTONIC, 0: none */
+	const char *deadline_option; /* that @deadline_ns comes from, for messages */
 	uint64_t rest_ns;     /* how long MPI programs may take to come to rest together */
 	int signalled;        /* rank that a signal has asked for it, -1: none */
 	bool again;           /* as in turns_ask() */

@@ -45,6 +45,7 @@ static void take_job_checkpoint(struct work *w)
 	const struct coordinate_request request = {.dir = s->job->dir,
 		.text = text,
 		.deadline_ns = checkpoint.deadline_ns,
+		.deadline_option = checkpoint_deadline_option(&checkpoint),
 		.rest_ns = checkpoint.drain_ns,
 		.signalled = w->reason == JOB_SIGNAL ? s->job->rank : -1,
 		.again = w->again,

@@ -81,7 +81,7 @@ static int out_of_time(const struct checkpoint_work *w, struct err *e)
 		return 0;
 	if (clock_ns(CLOCK_MONOTONIC) >= w->request->deadline_ns)
 		return err_set(e, 0, "the time that %s gives the checkpoint has passed",
-			w->request->foresee ? "--deadline" : "--timeout");
+			checkpoint_deadline_option(w->request));
 	return w->request->foresee ? under_way_foresee(w->under_way, w->request->deadline_ns, e)
 				   : 0;
 }
