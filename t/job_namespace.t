@@ -254,6 +254,18 @@ else
 	rm -rf "/tmp/trecr-$user"
 fi
 
+# ---- where namespaces cannot be entered ----
+
+# Each has its own, and is told why.
+job_arena unshared
+step=start && start 0 1 trecr-run -d ck -- "$victim/lockstep" && await -t 60 -p "${pids[0]}" out.0 '^ready$' >/dev/null &&
+	await -t 60 -p "${pids[1]}" out.1 '^ready$' >/dev/null && step=checkpoint && job_checkpoint && kill_all &&
+	step=restart && start 0 1 confine --no-setns "${restart[@]}" ck && all_in_a_round 2 && step="two namespaces" &&
+	[ "$(namespace_of 0)" != "$(namespace_of 1)" ] && step="what is said" && grep -qF 'setns(2) is not permitted' err.0 &&
+	grep -qF 'setns(2) is not permitted' err.1 && step="second checkpoint" && job_checkpoint && step="its end" && finish_job
+job_result "where setns(2) is forbidden, each rank is brought back in a namespace of its own"
+kill_all
+
 # ---- ids that two of them need ----
 
 # In namespaces of their own they have the same.

@@ -365,19 +365,27 @@ static int share_namespace(
 	struct restore *r, struct spawn_request *request, bool again, struct err *e)
 {
 	struct namespace_wish wish;
+	bool user, allowed;
 
 	if (!r->o->share || again)
 		return 0;
+	user = request->user || !procfs_has_capability(CAP_SYS_ADMIN);
+	allowed = shared_namespace_allowed(user);
 	wish = (struct namespace_wish){
 		.needed = request->reason || !spawn_may_choose_ids(),
-		.apart = sysv_has_objects(r->c),
-		.user = request->user || !procfs_has_capability(CAP_SYS_ADMIN),
+		.apart = sysv_has_objects(r->c) || !allowed,
+		.user = user,
 		/* By System V memory, libraries of ranks that are elsewhere would be found. */
 		.whole = request->ipc_apart,
 		.ids = &r->creation.ids,
 	};
 	if (r->o->share(r->o->others, &wish, &request->shared, e))
 		return -1;
+	if (wish.needed && !allowed)
+		restore_notice(r,
+			"setns(2) is not permitted here (a container?), so the ranks of this "
+			"node share no pid namespace: they do not know each other by their "
+			"process ids, and MPI libraries talk by TCP");
 	if (!request->shared)
 		return 0;
 	r->helper_id = request->shared->plan.first_free;

@@ -265,9 +265,20 @@ int shared_namespace_open(const struct shared_namespace_plan *plan,
 	return err_prefix(e, "cannot enter the namespace of the other ranks of this node");
 }
 
+static int enter(int fd, bool user)
+{
+	return setns(fd, CLONE_NEWPID | (user ? CLONE_NEWUSER : 0));
+}
+
+/* A filter answers before the kernel sees that there is no such descriptor. */
+bool shared_namespace_allowed(bool user)
+{
+	return !enter(-1, user) || errno == EBADF;
+}
+
 int shared_namespace_enter(const struct shared_namespace *ns)
 {
-	return setns(ns->pidfd, CLONE_NEWPID | (ns->plan.user ? CLONE_NEWUSER : 0));
+	return enter(ns->pidfd, ns->plan.user);
 }
 
 void shared_namespace_leave(struct shared_namespace *ns)

@@ -43,6 +43,9 @@ struct shared_namespace {
 		.pidfd = -1, .hold = -1                                                        \
 	}
 
+/* Whether setns(2) is allowed here, which containers may forbid; @user: also of a user namespace. */
+bool shared_namespace_allowed(bool user);
+
 /* Make it; its first process is a child of ours. With @ns->first.pid 0 it cannot be shared, as this kernel does not let
  * the next id be chosen (/proc/sys/kernel/ns_last_pid). */
 int shared_namespace_make(

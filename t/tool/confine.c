@@ -7,6 +7,7 @@
  *	--no-ptrace		ptrace(2) (EPERM), likewise
  *	--no-attach		to attach to another process (EPERM), as with kernel.yama.ptrace_scope 2 or 3
  *	--no-pidfd-open		pidfd_open(2) (EPERM), likewise
+ *	--no-setns		setns(2) (EPERM), likewise
  *	--no-tcp-peek-offset	to ask for SO_PEEK_OFF (EOPNOTSUPP), as of TCP before Linux 6.9
  *	--no-thread-pidfd	pidfd_open(2) of a thread (EINVAL), as before Linux 6.9
  *	--no-registered-ring	to ask for an io_uring by the number that a thread knows it by
@@ -48,6 +49,7 @@ static struct sock_filter attach[] = {LOAD(nr), IS_ELSE(SYS_ptrace, 5), LOAD(arg
 	IS_ELSE(SEIZE, 3), LOAD(args[1]), HAS_ELSE(~0u, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter pidfd_open[] = {
 	LOAD(nr), IS_ELSE(NR_PIDFD_OPEN, 1), FAIL(EPERM), ALLOW};
+static struct sock_filter setns[] = {LOAD(nr), IS_ELSE(SYS_setns, 1), FAIL(EPERM), ALLOW};
 static struct sock_filter tcp_peek_offset[] = {LOAD(nr), IS_ELSE(SYS_getsockopt, 5),
 	LOAD(args[1]), IS_ELSE(SOL_SOCKET, 3), LOAD(args[2]), IS_ELSE(SO_PEEK_OFF, 1),
 	FAIL(EOPNOTSUPP), ALLOW};
@@ -72,6 +74,7 @@ static const struct {
 	{"--no-ptrace", {COUNT(ptrace), ptrace}},
 	{"--no-attach", {COUNT(attach), attach}},
 	{"--no-pidfd-open", {COUNT(pidfd_open), pidfd_open}},
+	{"--no-setns", {COUNT(setns), setns}},
 	{"--no-tcp-peek-offset", {COUNT(tcp_peek_offset), tcp_peek_offset}},
 	{"--no-thread-pidfd", {COUNT(thread_pidfd), thread_pidfd}},
 	{"--no-registered-ring", {COUNT(registered_ring), registered_ring}},
