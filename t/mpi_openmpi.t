@@ -2,6 +2,7 @@
 # MPI programs of Open MPI's ABI, in C and Fortran, with its library in the lower half, each rank under a trecr-run of its own: they give
 # what they give natively; a program of one rank, and jobs of several, are saved, killed, and brought back by another
 # launcher. What cannot be saved is refused with the reason.
+TEST_LIMIT=${TEST_LIMIT:-900}
 . "$(dirname "$0")/lib.sh"
 . "$top/t/job_lib.sh"
 
@@ -157,13 +158,6 @@ for function in MPI_T_init_thread MPI_Win_allocate MPI_File_open; do
 done
 
 # ---- several ----
-
-if ! am_root; then
-	skip "several ranks" "needs root"
-	done_testing
-	exit
-fi
-
 
 # ranks COUNT COMMAND...: started by a launcher, whose pid is $launcher; each has its output in out.RANK and err.RANK.
 ranks() {
