@@ -1,5 +1,5 @@
 #!/bin/bash
-# MPI programs of Open MPI's ABI, in C and Fortran, with its library in the lower half, each rank under a trecr-run of its own: they give
+# MPI programs of Open MPI's ABI, in C, C++ and Fortran, with its library in the lower half, each rank under a trecr-run of its own: they give
 # what they give natively; a program of one rank, and jobs of several, are saved, killed, and brought back by another
 # launcher. What cannot be saved is refused with the reason.
 TEST_LIMIT=${TEST_LIMIT:-900}
@@ -104,10 +104,10 @@ if have mpifort.openmpi && mpifort.openmpi -o fortran "$top/t/application/mpi_fo
 	alike "mpi_fortran, linked with the library for Fortran alone, which is elsewhere," env LD_LIBRARY_PATH="$PWD/elsewhere" ./beside
 	# The library for C++ may come before or behind that for Fortran.
 	ok "mpi_fortran_values is built with the library for C++ behind that for Fortran" mpifort.openmpi -J. -o behind "${values[@]}" -Wl,--no-as-needed -lmpi_mpifh -lmpi_cxx
-	stays_native "a program with the library for C++ behind that for Fortran" ./behind
+	alike "a program with the library for C++ behind that for Fortran" ./behind
 	ok "mpi_fortran is built with the library for C++ in front of that for Fortran" mpifort.openmpi -o before "$top/t/application/mpi_fortran.f90" \
 		-Wl,--no-as-needed -lmpi_cxx
-	stays_native "a program with the library for C++ in front of that for Fortran" ./before
+	alike "a program with the library for C++ in front of that for Fortran" ./before
 	# A later version of the library has functions that the stub has not.
 	mkdir newer
 	cp -L "$library" newer/libmpi_mpifh.so.40 && printf 'ompi_session_init_f\0' >>newer/libmpi_mpifh.so.40
@@ -117,7 +117,33 @@ else
 fi
 ok "a program in C with the library for C++ is built" mpicc.openmpi -w -O1 -o cxx "$top/t/application/mpi_calls.c" \
 	-Wl,--no-as-needed -lmpi_cxx -pthread
-stays_native "a program in C with the library for C++" ./cxx
+alike "a program in C with the library for C++" ./cxx
+
+# ---- in C++ ----
+
+# All that mpicxx builds has the library for C++; only its bindings need Open MPI's own library.
+in_cxx=
+if have mpicxx.openmpi && mpicxx.openmpi -O1 -o in_cxx "$top/t/application/mpi_cxx.cc" 2>compiler.err; then
+	alike "a program in C++" ./in_cxx
+	ok "a program in C++ is built for a fixed address" mpicxx.openmpi -no-pie -O1 -o fixed "$top/t/application/mpi_cxx.cc"
+	alike "a program in C++ at a fixed address" ./fixed
+	ok "one whose symbols are all bound at its start is built" mpicxx.openmpi -Wl,-z,now -O1 -o bound "$top/t/application/mpi_cxx.cc"
+	alike "a program in C++ whose symbols are bound at its start" ./bound
+	ok "one with bindings for C++ is built" mpicxx.openmpi -DBY_BINDINGS -O1 -o bindings "$top/t/application/mpi_cxx.cc"
+	stays_native "a program that uses the bindings for C++" ./bindings
+	ok "one with bindings is built for a fixed address" mpicxx.openmpi -DBY_BINDINGS -no-pie -O1 -o bindings "$top/t/application/mpi_cxx.cc"
+	stays_native "a program at a fixed address that uses the bindings for C++" ./bindings
+	ok "a library in C++ is built" mpicxx.openmpi -DAS_LIBRARY -O1 -shared -fPIC -o libcxx_sum.so "$top/t/application/mpi_cxx.cc"
+	ok "a program in C is linked with it" mpicc.openmpi -w -O1 -o in_cxx_job "$top/t/application/mpi_job.c" \
+		-Wl,--no-as-needed -L. -Wl,-rpath,"$PWD" -lcxx_sum -pthread && in_cxx=$PWD/in_cxx_job
+	ok "the same library is built with bindings" mpicxx.openmpi -DAS_LIBRARY -DBY_BINDINGS -O1 -shared -fPIC \
+		-o libcxx_bindings.so "$top/t/application/mpi_cxx.cc"
+	"${lower[@]}" ./in_cxx "$PWD/libcxx_bindings.so" >out 2>err
+	like "$(cat err)" "^trecr: .*bindings for C\+\+ .*use --mpi=whole" "bindings that come later are told of"
+	like "$(cat err)" "trecr: an operation in C\+\+ needs Open MPI's library .*use --mpi=whole" "and what of them does not work"
+else
+	skip "a program in C++" "no compiler"
+fi
 
 # ---- one rank, without a launcher ----
 
@@ -181,7 +207,7 @@ finish_job() { # COUNT
 }
 
 # Without mpi_messages, which waits for ever natively: in MPI_Wait for a message whose datatype has been freed.
-for PROGRAM in "$job" "$lasting" "${fortran_jobs[@]}"; do
+for PROGRAM in "$job" "$lasting" ${in_cxx:+"$in_cxx"} "${fortran_jobs[@]}"; do
 	for count in 2 3; do
 		name=${PROGRAM##*/}
 		job_arena "$name-$count"

@@ -293,11 +293,17 @@ static int has_name(const char *path, const char *name)
 }
 
 /*
- * Open MPI's library for C++ uses what its library has for itself, which a stub has not, and so does the one for Fortran
- * of a version that the stub for Fortran does not know. Programs that have them come to load them first, and then have
- * the library, too. (A stub for Fortran that has been loaded before them is right over either.)
+ * A library for Fortran of a version that the stub for Fortran does not know uses what Open MPI's library has for itself,
+ * and a stub has not. So do Open MPI's bindings for C++ (MPI::Comm), which MPI 3.0 has dropped. Programs that have either
+ * come to load them first, and then have the library, too. (A stub for Fortran that has been loaded before them is right
+ * over either.)
+ *
+ * All that is compiled by mpicxx, and libraries that are linked with it, have the library for C++, too, but use no
+ * bindings. They have the stub, which has the symbols that the library for C++ needs (stubs/mpi/openmpi/cxx_library.c).
  */
-static int insider_seen, insiders_told;
+static int insider_seen, insiders_told, cxx_seen, bindings_seen;
+
+#define CXX "libmpi_cxx.so.40"
 
 static int is_newer(const char *name, const char *file)
 {
@@ -309,10 +315,13 @@ static int is_newer(const char *name, const char *file)
 
 static int is_insider(const char *name, const char *file)
 {
-	return file != name &&
-	       (is_called(file, "libmpi_cxx.so.40") || is_called(file, FORTRAN)) &&
-	       !raw_failed(raw(SYS_access, name, R_OK)) && is_chosen("mpi") &&
-	       (!is_called(file, FORTRAN) || is_newer(name, file));
+	int cxx = is_called(file, CXX);
+
+	if (file == name || (!cxx && !is_called(file, FORTRAN)) ||
+		raw_failed(raw(SYS_access, name, R_OK)) || !is_chosen("mpi"))
+		return 0;
+	cxx_seen |= cxx;
+	return cxx ? bindings_seen : is_newer(name, file);
 }
 
 static void tell_of_insider(const char *message)
@@ -325,7 +334,8 @@ static void tell_of_insider(const char *message)
 static int has_insider(const struct library *l)
 {
 	static const char message[] =
-		"Open MPI's library for C++, and that for Fortran of Open MPI 5, need its "
+		"Open MPI's bindings for C++, and its library for Fortran of version 5, need "
+		"its "
 		"library beside them: it is in the program, as without --mpi=lower";
 
 	if (!l->has_insiders || !insider_seen)
@@ -334,17 +344,24 @@ static int has_insider(const struct library *l)
 	return 1;
 }
 
+/* Whether Open MPI's library is in the lower half already. */
+static int is_below(void)
+{
+	for (unsigned i = 0; i < LIBRARIES; i++)
+		if (libraries[i].has_insiders && libraries[i].found && *libraries[i].real)
+			return 1;
+	return 0;
+}
+
 static void see_insider(void)
 {
 	static const char message[] =
-		"Open MPI's library for C++, or that for Fortran of Open MPI 5, is loaded "
-		"after "
-		"its library is in the lower half, where it does not find it: use --mpi=whole";
+		"Open MPI's library for Fortran of version 5 is loaded after its library is in "
+		"the lower half, where it does not find it: use --mpi=whole";
 
 	insider_seen = 1;
-	for (unsigned i = 0; i < LIBRARIES; i++)
-		if (libraries[i].has_insiders && libraries[i].found && *libraries[i].real)
-			tell_of_insider(message);
+	if (is_below())
+		tell_of_insider(message);
 }
 
 /*
@@ -414,32 +431,88 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag)
 	return (char *)name;
 }
 
-/* The variable @name of the object with the dynamic section @d. Its symbol table ends where
- * the names begin, as linkers lay it out. */
-static char *find_variable(const struct link_map *map, const char *name)
-{
-	const Elf64_Sym *symbols = NULL;
-	const char *strings = NULL;
+struct symbols {
+	const Elf64_Sym *first; /* NULL: none */
+	const char *names;      /* they end where these begin, as linkers lay them out */
+};
 
-	for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+static struct symbols symbols_of(const struct link_map *map)
+{
+	struct symbols s = {NULL, NULL};
+
+	for (const Elf64_Dyn *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
 		/* ld.so has not yet, or has already, added the base. */
 		uintptr_t at = d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr
 							   : d->d_un.d_ptr;
 
 		if (d->d_tag == DT_SYMTAB)
-			symbols = (const Elf64_Sym *)at;
+			s.first = (const Elf64_Sym *)at;
 		if (d->d_tag == DT_STRTAB)
-			strings = (const char *)at;
+			s.names = (const char *)at;
 	}
-	for (const Elf64_Sym *s = symbols; s && (const char *)(s + 1) <= strings; s++)
-		if (s->st_shndx && same_text(strings + s->st_name, name))
+	return s;
+}
+
+/* The variable @name of an object. */
+static char *find_variable(const struct link_map *map, const char *name)
+{
+	const struct symbols all = symbols_of(map);
+
+	for (const Elf64_Sym *s = all.first; s && (const char *)(s + 1) <= all.names; s++)
+		if (s->st_shndx && same_text(all.names + s->st_name, name))
 			return (char *)map->l_addr + s->st_value;
 	return NULL;
+}
+
+/* Of namespace MPI, and none of those that mpi.h makes each object in C++ refer to. */
+static int is_binding(const char *name)
+{
+	static const char *const in_all[] = {
+		"_ZN3MPI4CommC1Ev",
+		"_ZN3MPI4CommC2Ev",
+		"_ZN3MPI8Datatype4FreeEv",
+		"_ZN3MPI3Win4FreeEv",
+	};
+
+	if (!raw_starts(name, "_ZN3MPI") && !raw_starts(name, "_ZNK3MPI"))
+		return 0;
+	for (unsigned i = 0; i < sizeof(in_all) / sizeof(in_all[0]); i++)
+		if (same_text(name, in_all[i]))
+			return 0;
+	return 1;
+}
+
+/* Whether an object uses bindings of another one: a function, or a variable, of which a program at a fixed address has a
+ * copy. */
+static int uses_bindings(const struct link_map *map)
+{
+	const struct symbols all = symbols_of(map);
+
+	for (const Elf64_Sym *s = all.first; s && (const char *)(s + 1) <= all.names; s++)
+		if ((!s->st_shndx || ELF64_ST_TYPE(s->st_info) == STT_OBJECT) &&
+			is_binding(all.names + s->st_name))
+			return 1;
+	return 0;
+}
+
+static void see_bindings(const struct link_map *map)
+{
+	static const char message[] =
+		"Open MPI's bindings for C++ are used by what is loaded after its library is "
+		"in "
+		"the lower half, where they do not find it: use --mpi=whole";
+
+	if (!is_chosen("mpi") || is_called(file_name(map->l_name), CXX) || !uses_bindings(map))
+		return;
+	bindings_seen = 1;
+	if (cxx_seen && is_below())
+		tell_of_insider(message);
 }
 
 /* Tell the stub where the real library is, for the lower half to load that one. */
 unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
+	see_bindings(map);
 	for (unsigned i = 0; i < LIBRARIES; i++) {
 		struct library *l = &libraries[i];
 		char *found;
