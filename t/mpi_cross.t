@@ -77,12 +77,6 @@ initialised_behind() {
 scenario "a program that initialises MPI behind the restart: its file is Open MPI's own" \
 	initialised_behind env OMPI_MCA_pml=former "$programs/answers.mpich" early
 
-if ! am_root; then
-	skip "several ranks" "needs root"
-	done_testing
-	exit
-fi
-
 # ---- several, by the launchers ----
 
 # ranks LIBRARY COUNT COMMAND...: started by its launcher, whose pid is $launcher; output goes to out.RANK and err.RANK.
