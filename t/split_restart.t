@@ -229,18 +229,6 @@ if started "$split/objects" && ok "a checkpoint" freeze_away; then
 fi
 unset SIM_MACHINE_FILE
 
-# Other libraries have blocks of the size of a context first, of another number.
-for blocks in "0 3" "3 0"; do
-	arena blocks
-	export SIM_MACHINE_FILE=$PWD/machine
-	echo "blocks ${blocks% *}" >machine
-	if started "$split/gone" && ok "a checkpoint" freeze_away; then
-		echo "blocks ${blocks#* }" >machine
-		restart_here && unharmed || explain
-	fi
-done
-unset SIM_MACHINE_FILE
-
 # Each of the driver's functions fails once, at whatever is done then: it is said which it was, and
 # neither the program nor the image is harmed. (What is done with the lower half's own thread
 # when all is over may fail.)

@@ -7,7 +7,6 @@
 #include "lower/cuda/call_replay.h"
 #include "lower/cuda/cuda.h"
 #include "lower/heap.h"
-#include "shared/records.h"
 
 #include "cuda.index.h"
 
@@ -65,9 +64,7 @@ static int verify_context(const struct object *o, const void *real)
 			"GPU driver: have the program map it elsewhere, without a limit",
 			real, o->real, LOWER_HEAP, LOWER_HEAP + LOWER_HEAP_SIZE);
 	return agent_fail("a context is at %p here, but was at %p%s", real, o->real,
-		RECORDS->another_driver      ? ", as the driver is another build"
-		: CUDA_STATE->driver_changed ? ", where another build of the driver had it"
-					     : "");
+		CUDA_STATE->driver_changed ? ", as the driver is another build" : "");
 }
 
 static int retain_primary(const struct object *o, void **context)
@@ -125,9 +122,8 @@ static int take_place(struct place_takers *f, int device)
 }
 
 /* The lowest place that is free is where a context is placed. For a context that was made
- * when there were others, or other blocks of that size, which are gone, their places have to be taken: the lowest by
- * another context, as the driver may have more in such a place than the heap sees, and then all up to the wanted one. */
-static int make_above(const struct object *o, struct place_takers *f)
+ * when there were others, which are gone, their places have to be taken. */
+static int make_in_place(const struct object *o, struct place_takers *f)
 {
 	int primary = o->made->index == INDEX_cuDevicePrimaryCtxRetain, r;
 	void *context = NULL;
@@ -140,18 +136,7 @@ static int make_above(const struct object *o, struct place_takers *f)
 			note_taker(f, context, NO_PRIMARY);
 		else if (release_primary(o) || take_place(f, cuda_device_of(o)))
 			return -1;
-		heap_fill(context, o->real);
 	}
-}
-
-static int make_in_place(const struct object *o, struct place_takers *f)
-{
-	int r;
-
-	heap_release(o->real);
-	r = make_above(o, f);
-	heap_unfill();
-	return r;
 }
 
 /* ---- another build of the driver ---- */
@@ -164,24 +149,14 @@ static int is_block(void *context)
 	return heap_block(context) == context;
 }
 
-/* Of contexts that have been destroyed, and are on stacks of threads still: best effort, as context_take_gone(). */
-static void keep_gone(const struct cuda_state *s)
-{
-	for (uint64_t i = 0; i < s->thread_count; i++)
-		for (uint32_t j = 0; j < s->threads[i].depth; j++)
-			heap_keep(s->threads[i].contexts[j]);
-}
-
-/* With the build that placed them, a context whose place cannot be kept may come to lie there by itself. */
 int context_keep_places(const struct cuda_state *s)
 {
-	for (const struct object *o = s->objects; o; o = o->next)
-		if (o->kind == CUDA_CONTEXT && heap_keep(o->real) && s->driver_changed)
+	for (const struct object *o = s->objects; o && s->driver_changed; o = o->next)
+		if (o->kind == CUDA_CONTEXT && heap_keep(o->real))
 			return agent_fail(
 				"another build of the GPU driver cannot place a context "
 				"at %p",
 				o->real);
-	keep_gone(s);
 	return 0;
 }
 
@@ -284,7 +259,7 @@ static int take_gone_moved(struct place_takers *f, void *gone)
 	if (take_place(f, 0))
 		return -1;
 	context = f->list[f->count - 1].context;
-	if (context == gone || !is_block(context))
+	if (context == gone || !is_block(context) || heap_keep(gone))
 		return 0;
 	CUDA(cuCtxDestroy_v2, (void *))(f->list[--f->count].context);
 	heap_move_next(context, gone);
@@ -299,8 +274,6 @@ int context_take_gone(const struct cuda_state *s, struct place_takers *f, void *
 
 	if (s->driver_changed)
 		return r ? 0 : take_gone_moved(f, gone);
-	if (!r)
-		heap_release(gone);
 	for (unsigned i = 0; i < s->device_count && !r && f->count < PLACE_TAKERS; i++)
 		if (!has_primary(s, i))
 			r = take_primary(f, i, gone);
@@ -308,10 +281,7 @@ int context_take_gone(const struct cuda_state *s, struct place_takers *f, void *
 		r = take_place(f, 0);
 		if (!r)
 			r = f->list[f->count - 1].context == gone;
-		if (!r && f->list[f->count - 1].context < gone)
-			heap_fill(f->list[f->count - 1].context, gone);
 	}
-	heap_unfill();
 	return r < 0 ? -1 : 0;
 }
 

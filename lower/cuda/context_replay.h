@@ -12,7 +12,7 @@ int context_set(void *context);
 /* The context that was current when something was made or changed. If it no longer exists, what
  * outlives it does not mind in which that is done. */
 void *context_then(const struct cuda_state *s, void *context);
-/* Before cuInit: nothing else, of the driver or of other libraries, comes to lie where contexts were. */
+/* Before cuInit, where the driver is another build: nothing else lies where contexts were. */
 int context_keep_places(const struct cuda_state *s);
 int context_make(const struct object *o);
 /* Also of devices whose primary context has not been made yet. */

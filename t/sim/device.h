@@ -27,10 +27,6 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device);
  * with it. */
 extern int device_times_asked;
 
-/* contexts.c: other libraries have blocks of the size of a context, in each process another number: "blocks" in
- * SIM_MACHINE_FILE, or up to three. */
-void sim_take_places(void);
-
 /* background.c: with "background 1" in SIM_MACHINE_FILE, a thread of the driver's works from now on. */
 void sim_work_in_background(void);
 

@@ -202,7 +202,6 @@ int cuInit(unsigned flags)
 	if (!initialised_by && (reserve() || attach_segments()))
 		return SIM_OUT_OF_MEMORY;
 	if (!initialised_by) {
-		sim_take_places();
 		read_visible(getenv("CUDA_VISIBLE_DEVICES"));
 		sim_work_in_background();
 	}

@@ -34,7 +34,7 @@ $(LARGE): $(SIM_OBJ) $(O)/t/sim/padding.o
 OTHER_OBJ := $(O)/t/sim/other/contexts.o $(O)/t/sim/other/devices.o
 $(O)/t/sim/other/%.o: t/sim/%.c $(O)/stubs/gen/cuda.calls.h $(O)/stubs/gen/cuda.index.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -DCONTEXT_MORE=200 -DSIM_VERSION='"13010"' -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS) $(SIM_CFLAGS) -DCONTEXT_MORE=24200 -DSIM_VERSION='"13010"' -MMD -MP -c -o $@ $<
 $(OTHER): $(O)/t/sim/padding.o $(OTHER_OBJ) $(filter-out %/contexts.o %/devices.o,$(SIM_OBJ))
 	@mkdir -p $(@D)
 	$(CC) $(SIM_LINK) -o $@ $^ -pthread -ldl
