@@ -255,7 +255,7 @@ for option in timeout deadline; do
 	! trecr-ckpt --$option $((3 * slow)) --drain-timeout $((60 * slow)) ck >/dev/null 2>in_time
 	like "$(cat in_time)" '(--'$option' gives them more time\)|had not come to rest together): .*rank 1 computes' \
 		"also when the time of --$option has passed before that of --drain-timeout" || explain
-	unlike "$(cat in_time)" '[ (]--'$([ $option = timeout ] && echo deadline || echo timeout) "and no other option is named"
+	unlike "$(cat in_time)" '[ (]--'"$([ $option = timeout ] && echo deadline || echo timeout)" "and no other option is named"
 done
 step="going on" && : >bed && all_in_a_round 3 && step="next checkpoint" && job_checkpoint && kill_all &&
 	step=restart && restart_job 3 && step="its end" && finish_job 3

@@ -48,20 +48,20 @@ count_calls() { # PROCESSES
 	# But for what is looked at time and again during a freeze, which takes longer on a busy machine.
 	grep ' openat(' calls | grep -v '/task"\|/children"\|"/proc/self/task/[0-9]*/syscall"' >opened
 	files=$(wc -l <opened)
-	own=$(grep -c "\"/proc/\(self\|$sup\)/" opened)
+	own_files=$(grep -c "\"/proc/\(self\|$sup\)/" opened)
 	sweep >/dev/null
 	ipcrm --all=sem
 }
 
 have python3 || skip "semaphores of others" "no python3"
 count_calls 4
-few=$count few_threads=$threads few_wakes=$wakes few_own=$own few_files=$files
+few=$count few_threads=$threads few_wakes=$wakes few_own=$own_files few_files=$files
 count_calls 24
 each=$(((count - few) / 20))
 ok "a process takes $each, and 40 were counted once" [ $each -gt 0 -a $each -le 46 ]
 opened=$(((files - few_files) / 20))
 ok "it has $opened files opened, and 39 were counted once" [ $opened -gt 0 -a $opened -le 43 ]
-ok "of those of /proc about the supervisor itself none ($own for 24, $few_own for 4)" [ "$own" -lt $((few_own + 20)) ]
+ok "of those of /proc about the supervisor itself none ($own_files for 24, $few_own for 4)" [ "$own_files" -lt $((few_own + 20)) ]
 ok "and no thread ($threads for 24, $few_threads for 4)" [ "$threads" -lt $((few_threads + 20)) ]
 ok "the event loop is not woken for each ($wakes times for 24, $few_wakes for 4)" [ "$wakes" -lt $((few_wakes + 20)) ]
 

@@ -93,7 +93,7 @@ END
 if [ "$(natively /nowhere "$split/load" libnvidia-opencl.so.1)" = fails ]; then
 	is "$(split /nowhere "$split/load" libnvidia-opencl.so.1)" fails "where there is none, nothing is said"
 else
-	skip "where there is none, nothing is said" "there is one here"
+	skip "where there is none, nothing is said" "there is an OpenCL of NVIDIA's here"
 fi
 
 # Static programs, which cannot load libraries: the crossing is linked into them.

@@ -7,6 +7,7 @@
 #include "lower/cuda/call_replay.h"
 #include "lower/cuda/cuda.h"
 #include "lower/heap.h"
+#include "shared/records.h"
 
 #include "cuda.index.h"
 
@@ -64,7 +65,9 @@ static int verify_context(const struct object *o, const void *real)
 			"GPU driver: have the program map it elsewhere, without a limit",
 			real, o->real, LOWER_HEAP, LOWER_HEAP + LOWER_HEAP_SIZE);
 	return agent_fail("a context is at %p here, but was at %p%s", real, o->real,
-		CUDA_STATE->driver_changed ? ", as the driver is another build" : "");
+		RECORDS->another_driver      ? ", as the driver is another build"
+		: CUDA_STATE->driver_changed ? ", where another build of the driver had it"
+					     : "");
 }
 
 static int retain_primary(const struct object *o, void **context)

@@ -62,27 +62,29 @@ struct names {
 
 static const struct names kinds[CUDA_KINDS] = {
 	[CUDA_CONTEXT] = {"CUDA context with parameters or of a green context",
-		"CUDA contexts with parameters or of green contexts"},
-	[CUDA_STREAM] = {"CUDA stream of a green context", "CUDA streams of green contexts"},
+		"CUDA contexts with parameters or of green contexts", NULL},
+	[CUDA_STREAM] = {"CUDA stream of a green context", "CUDA streams of green contexts",
+		NULL},
 	[CUDA_MODULE] = {"CUDA module linked with addresses of its own",
-		"CUDA modules linked with addresses of their own"},
+		"CUDA modules linked with addresses of their own", NULL},
 	[CUDA_LIBRARY] = {"CUDA library linked with addresses of its own",
-		"CUDA libraries linked with addresses of their own"},
-	[CUDA_ARRAY] = {"CUDA array", "CUDA arrays"},
+		"CUDA libraries linked with addresses of their own", NULL},
+	[CUDA_ARRAY] = {"CUDA array", "CUDA arrays", NULL},
 	[CUDA_MIPMAPPED_ARRAY] = {"mipmapped CUDA array of external memory",
 		"mipmapped CUDA arrays of external memory", "cuMipmappedArrayDestroy"},
-	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects"},
-	[CUDA_SURFACE] = {"CUDA surface object", "CUDA surface objects"},
+	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects", NULL},
+	[CUDA_SURFACE] = {"CUDA surface object", "CUDA surface objects", NULL},
 	[CUDA_LINKER] = {"CUDA linker state with symbols of the program's, or in which a call "
 			 "has failed",
 		"CUDA linker states with symbols of the program's, or in which a call has "
-		"failed"},
-	[CUDA_USER_OBJECT] = {"CUDA user object", "CUDA user objects"},
-	[CUDA_GREEN_CONTEXT] = {"green CUDA context", "green CUDA contexts"},
-	[CUDA_ASYNC_CALLBACK] = {"CUDA notification", "CUDA notifications"},
-	[CUDA_LOG_CALLBACK] = {"callback for CUDA logs", "callbacks for CUDA logs"},
+		"failed",
+		NULL},
+	[CUDA_USER_OBJECT] = {"CUDA user object", "CUDA user objects", NULL},
+	[CUDA_GREEN_CONTEXT] = {"green CUDA context", "green CUDA contexts", NULL},
+	[CUDA_ASYNC_CALLBACK] = {"CUDA notification", "CUDA notifications", NULL},
+	[CUDA_LOG_CALLBACK] = {"callback for CUDA logs", "callbacks for CUDA logs", NULL},
 	[CUDA_RESOURCE_DESCRIPTION] = {"description of a part of a GPU",
-		"descriptions of parts of a GPU"},
+		"descriptions of parts of a GPU", NULL},
 	[CUDA_EXTERNAL_MEMORY] = {"external CUDA memory object", "external CUDA memory objects",
 		"cuDestroyExternalMemory"},
 	[CUDA_EXTERNAL_SEMAPHORE] = {"external CUDA semaphore", "external CUDA semaphores",
@@ -93,8 +95,8 @@ static const struct names kinds[CUDA_KINDS] = {
 
 static const struct names settings[CUDA_SETTINGS] = {
 	[CUDA_SETTING_STREAM] = {"setting of a thread's default stream",
-		"settings of threads' default streams"},
-	[CUDA_SETTING_MEMORY] = {"setting of memory", "settings of memory"},
+		"settings of threads' default streams", NULL},
+	[CUDA_SETTING_MEMORY] = {"setting of memory", "settings of memory", NULL},
 };
 
 static int refuse_names(const struct names *n, unsigned count, int why)

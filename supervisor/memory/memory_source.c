@@ -50,7 +50,7 @@ static bool read_at_once(
 	       size;
 }
 
-int memory_source_read_pieces(
+static int read_pieces(
 	void *context, const struct block_piece *pieces, size_t count, struct err *e)
 {
 	BUG_ON(count > PIECES_MOST);
@@ -95,7 +95,7 @@ void memory_source_run(struct dump *d, struct memory_source *source, uint64_t st
 		.size = end - start,
 		.keep_zero = keep_zero,
 		.read = memory_source_read,
-		.read_pieces = memory_source_read_pieces,
+		.read_pieces = read_pieces,
 		.context = source,
 	};
 

@@ -28,8 +28,5 @@ void memory_source_run(struct dump *d, struct memory_source *source, uint64_t st
 /* Reads what a run of @d is of the process's own memory: block_run.read of such runs; the context
  * is a struct memory_source. */
 int memory_source_read(void *context, uint64_t address, void *data, size_t size, struct err *e);
-/* The same for block_run.read_pieces. */
-int memory_source_read_pieces(
-	void *context, const struct block_piece *pieces, size_t count, struct err *e);
 
 #endif

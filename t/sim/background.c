@@ -3,12 +3,12 @@
 #include "t/sim/device.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
-#include <unistd.h>
 
 #include "t/sim/sim.h"
 
@@ -25,7 +25,8 @@ static void attach_one(void)
 	if (p == (void *)-1)
 		return;
 	memset(p, 1, PAGE);
-	usleep(rand() % 2000);
+	for (int i = rand() % 2000; i; i--) /* attached for a while */
+		sched_yield();
 	(void)shmdt(p);
 }
 
