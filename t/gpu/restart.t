@@ -110,7 +110,7 @@ same "a program with the runtime inside" cycles "$PWD/state" 8000
 same "a program with libcudart.so" cycles "$PWD/state-shared" 8000
 same "a program on the driver API, with PTX and two contexts" \
 	cycles "$PWD/driver" "$PWD/driver.ptx" 200000
-same "linker states in every stage" cycles "$PWD/linker" "$PWD/driver.ptx" 100000
+same "linker states in every stage" cycles "$PWD/linker" "$PWD/driver.ptx" 1000000
 same "16 threads with a stream each" cycles "$PWD/streams" 16000
 same "the same under 1000 signals a second" cycles "$PWD/streams" 16000 signals
 same "products, sums, cooperative launches, printf in kernels" cycles "$PWD/numbers" 20000
