@@ -138,7 +138,7 @@ static void add_last(struct restore_plan *p)
 		BATCH_ADD(&p->rest, "change the root directory", SYS_chroot,
 			plan_string(&p->plan, root));
 	restore_plan_pending(p, &p->rest, 0);
-	restore_plan_interval_timers(p);
+	restore_plan_itimers(p);
 	BATCH_ADD(&p->rest, "set the personality", SYS_personality, ip->personality);
 	if (!p->owned_elsewhere[IMAGE_SHARED_MEMORY])
 		add_memory_rules(p);

@@ -117,7 +117,7 @@ bool restore_signal_is_held(const struct image_pending *pending);
 /* Timers may be for threads: these must be there first. */
 int restore_plan_timers(struct restore_plan *p, struct err *e);
 /* Timers of setitimer(2): when signals that wait have been queued. */
-void restore_plan_interval_timers(struct restore_plan *p);
+void restore_plan_itimers(struct restore_plan *p);
 /* The timer that has sent the signal @pending, if it is still there. */
 const struct image_timer *restore_pending_timer(
 	const struct restore_plan *p, const struct image_pending *pending);

@@ -160,7 +160,7 @@ int restore_plan_timers(struct restore_plan *p, struct err *e)
 	return 0;
 }
 
-void restore_plan_interval_timers(struct restore_plan *p)
+void restore_plan_itimers(struct restore_plan *p)
 {
 	static const int which[3] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 	const struct image_process *ip = p->ip;
