@@ -4,9 +4,9 @@
  *
  * How to add a family: a row in the table of socket_families.c (struct socket_family), whose functions
  * are in FAMILY_dump.c (socket_FAMILY_look() refuses what its queues hold if that cannot come back)
- * and FAMILY_restore.c. Its options are rows in socket_options.c. The family goes from the
- * list unsupported[] there, and its refusal from t/refuse.t. Then a victim (t/victim/), and its row in
- * doc/kernel-state.md.
+ * and FAMILY_restore.c. Its options are rows in socket_options.c. The family is removed from the
+ * list unsupported[] in socket_families.c, and its refusal from t/victim/refuse_sockets.c and t/refuse.t.
+ * Then a victim (t/victim/), and its row in doc/kernel-state.md.
  */
 #ifndef SUPERVISOR_SOCKET_SOCKET_FAMILIES_H
 #define SUPERVISOR_SOCKET_SOCKET_FAMILIES_H
