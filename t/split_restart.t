@@ -1,6 +1,7 @@
 #!/bin/bash
 # Programs with a lower half are checkpointed, killed and restarted, over the simulated driver.
 . "${0%/*}/lib.sh"
+apart -i # the simulated driver's segments end with it, even if it is killed before it has removed them
 
 split=$build/t/split
 export LD_LIBRARY_PATH=$build/t/sim
@@ -25,7 +26,7 @@ LD_LIBRARY_PATH=$build/t/sim/large cycle "$split/huge_code" off
 # A driver's own threads are not stopped: what they map and attach meanwhile is no part of an image.
 echo "background 1" >"$scratch/machine"
 export SIM_MACHINE_FILE=$scratch/machine
-cycle "$split/closed"
+cycle "$split/closed_library"
 cycle "$split/objects"
 cycle "$split/family"
 RUN_FLAGS="--gpu=on --incremental" RESTART_FLAGS=--incremental cycle "$split/held"

@@ -116,25 +116,27 @@ static bool is_lowers(const struct process *p, const struct vma *v)
 	return at >= v->end;
 }
 
-/* Whether there is the same mapping still. */
-static bool is_still_mapped(const struct process *p, const struct vma *v)
+/* Whether all that is mapped now at addresses of @v is the lower half's. Mappings that touch each other may have become
+ * one, with memory of the program in it, or have been parted: so each is looked at as it is now. */
+static bool are_lowers_by_now(const struct process *p, const struct vma *v)
 {
 	struct vma_list now;
-	bool found = false;
+	bool are = true;
 
 	if (procfs_maps(p->task, &now, NULL))
-		return true;
-	for (size_t i = 0; i < now.count && !found; i++)
-		found = now.v[i].start == v->start && now.v[i].end == v->end;
+		return false;
+	for (size_t i = 0; i < now.count && are; i++)
+		are = now.v[i].end <= v->start || now.v[i].start >= v->end ||
+		      is_lowers(p, &now.v[i]);
 	vma_list_free(&now);
-	return found;
+	return are;
 }
 
 /* What is known of @v when nothing changes any more: so often at most it is asked. */
 #define WINDOW_LOOKS 100
 
 /* The lower half's own threads are not stopped: what they have mapped since is in the lists by
- * now. And what has changed since the program was stopped is theirs. */
+ * now, and what they have unmapped since is gone. */
 static int has_window_memory(struct process *p, const struct vma *v, struct err *e)
 {
 	if (is_lowers(p, v))
@@ -144,7 +146,7 @@ static int has_window_memory(struct process *p, const struct vma *v, struct err 
 			return -1;
 		if (!p->has_window)
 			return 0;
-		if (is_lowers(p, v) || !is_still_mapped(p, v))
+		if (is_lowers(p, v) || are_lowers_by_now(p, v))
 			return 1;
 		sched_yield();
 	}

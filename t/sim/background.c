@@ -20,6 +20,7 @@ static void attach_one(void)
 	int id = shmget(IPC_PRIVATE, 3 * PAGE, IPC_CREAT | 0600);
 	void *p = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
 
+	/* A process that is killed before this leaves a segment: tests with it have an IPC namespace of their own. */
 	if (id >= 0)
 		(void)shmctl(id, IPC_RMID, NULL);
 	if (p == (void *)-1)
