@@ -152,10 +152,14 @@ static int fails(enum fault_class class)
 
 CALL(FAULT_READ, ssize_t, read, (int fd, void *p, size_t n), fd, p, n)
 CALL(FAULT_READ, ssize_t, pread64, (int fd, void *p, size_t n, off64_t at), fd, p, n, at)
+CALL(FAULT_READ, ssize_t, preadv64, (int fd, const struct iovec *v, int n, off64_t at), fd, v,
+	n, at)
 CALL(FAULT_READ, ssize_t, readlink, (const char *path, char *p, size_t n), path, p, n)
 CALL(FAULT_WRITE, ssize_t, write, (int fd, const void *p, size_t n), fd, p, n)
 CALL(FAULT_WRITE, ssize_t, pwrite64, (int fd, const void *p, size_t n, off64_t at), fd, p, n,
 	at)
+CALL(FAULT_WRITE, ssize_t, pwritev64, (int fd, const struct iovec *v, int n, off64_t at), fd, v,
+	n, at)
 CALL(FAULT_WRITE, int, ftruncate64, (int fd, off64_t n), fd, n)
 CALL(FAULT_SYNC, int, fsync, (int fd), fd)
 CALL(FAULT_SYNC, int, fdatasync, (int fd), fd)

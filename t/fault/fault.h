@@ -10,8 +10,8 @@
 enum fault_class {
 	FAULT_NONE,
 	FAULT_OPEN,      /* open, openat */
-	FAULT_READ,      /* read, pread, readlink */
-	FAULT_WRITE,     /* write, pwrite, ftruncate */
+	FAULT_READ,      /* read, pread, preadv, readlink */
+	FAULT_WRITE,     /* write, pwrite, pwritev, ftruncate */
 	FAULT_SYNC,      /* fsync and the like */
 	FAULT_NAME,      /* rename, mkdir, symlink */
 	FAULT_LOOK,      /* stat, statfs */
