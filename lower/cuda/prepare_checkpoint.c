@@ -74,11 +74,8 @@ static const struct names kinds[CUDA_KINDS] = {
 		"mipmapped CUDA arrays of external memory", "cuMipmappedArrayDestroy"},
 	[CUDA_TEXTURE] = {"CUDA texture object", "CUDA texture objects", NULL},
 	[CUDA_SURFACE] = {"CUDA surface object", "CUDA surface objects", NULL},
-	[CUDA_LINKER] = {"CUDA linker state with symbols of the program's, or in which a call "
-			 "has failed",
-		"CUDA linker states with symbols of the program's, or in which a call has "
-		"failed",
-		NULL},
+	[CUDA_LINKER] = {"CUDA linker state that cannot be made again",
+		"CUDA linker states that cannot be made again", NULL},
 	[CUDA_USER_OBJECT] = {"CUDA user object", "CUDA user objects", NULL},
 	[CUDA_GREEN_CONTEXT] = {"green CUDA context", "green CUDA contexts", NULL},
 	[CUDA_ASYNC_CALLBACK] = {"CUDA notification", "CUDA notifications", NULL},

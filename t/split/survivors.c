@@ -417,14 +417,11 @@ static const struct step {
 	{notification_without_context, "1 CUDA notification,"},
 	{callback_without_context, "1 callback for CUDA logs,"},
 	{object_without_context, "nothing"},
-	{context_with_all, "1 CUDA linker state with symbols of the program's, or in which a "
-			   "call has failed,"},
+	{context_with_all, "1 CUDA linker state that cannot be made again,"},
 	{no_context, "nothing"},
-	{failed_link, "1 CUDA linker state with symbols of the program's, or in which a call "
-		      "has failed,"},
+	{failed_link, "1 CUDA linker state that cannot be made again,"},
 	{no_link, "nothing"},
-	{primary_with_all, "1 CUDA linker state with symbols of the program's, or in which a "
-			   "call has failed,"},
+	{primary_with_all, "1 CUDA linker state that cannot be made again,"},
 	{no_primary, "nothing"},
 	{some_references, "nothing"},
 	{no_references, "nothing"},
