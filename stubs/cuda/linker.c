@@ -144,6 +144,17 @@ static void linker_lost(struct object *o)
 	__atomic_or_fetch(&o->flags, CUDA_OBJECT_LOST, __ATOMIC_RELAXED);
 }
 
+/* Some options need no value, and a driver may do without the array then: what it keeps is not documented. */
+static int create_without(
+	unsigned index, unsigned count, const uint32_t *options, uint64_t *values, void **out)
+{
+	int r = cuda_perform(index, WORDS(count, WORD(options), WORD(values), WORD(out)));
+
+	if (!r)
+		linker_lost(*out);
+	return r;
+}
+
 static int create_linker(
 	unsigned index, unsigned count, const uint32_t *options, uint64_t *values, void **out)
 {
@@ -151,9 +162,11 @@ static int create_linker(
 	struct object *o;
 	int r;
 
-	if (!state_usable() || !out || (count && (!options || !values)))
+	if (!state_usable() || !out)
 		return cuda_call_down(
 			index, WORDS(count, WORD(options), WORD(values), WORD(out)));
+	if (count && (!options || !values))
+		return create_without(index, count, options, values, out);
 	s = new_state(count, options, values);
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;

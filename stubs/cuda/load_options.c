@@ -58,7 +58,9 @@ STUB_HIDDEN void options_filter(const struct call_info *info, uint64_t *argument
 		if (is_log(options[i]))
 			continue;
 		options[count] = options[i];
-		values[count++] = values[i];
+		if (values)
+			values[count] = values[i];
+		count++;
 	}
 	arguments[info->params[p->length].word] = count;
 }

@@ -276,6 +276,19 @@ static void failed_link(void)
 	CHECK(cuLinkAddData_v2(object, 1, "not ended", 3, NULL, 0, NULL, NULL), "it is linked");
 }
 
+/* CU_JIT_TARGET_FROM_CUCONTEXT needs no value. */
+static void link_without_values(void)
+{
+	const int from_context = 8;
+	void *code = NULL;
+	size_t size = 0;
+
+	OK(cuLinkCreate_v2(1, &from_context, NULL, &object));
+	OK(cuLinkAddData_v2(object, 1, "sim module\n", 12, NULL, 1, &from_context, NULL));
+	OK(cuLinkComplete(object, &code, &size));
+	CHECK(size == 12 && !strcmp(code, "sim module\n"), "the code is another");
+}
+
 static void no_link(void)
 {
 	OK(cuLinkDestroy(object));
@@ -420,6 +433,8 @@ static const struct step {
 	{context_with_all, "1 CUDA linker state that cannot be made again,"},
 	{no_context, "nothing"},
 	{failed_link, "1 CUDA linker state that cannot be made again,"},
+	{no_link, "nothing"},
+	{link_without_values, "1 CUDA linker state that cannot be made again,"},
 	{no_link, "nothing"},
 	{primary_with_all, "1 CUDA linker state that cannot be made again,"},
 	{no_primary, "nothing"},
