@@ -32,6 +32,15 @@ void linker_free(struct linker_state *state)
 		block_free(state, state->bytes);
 }
 
+static unsigned times_given(uint32_t option, unsigned count, const uint32_t *options)
+{
+	unsigned times = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		times += options[i] == option;
+	return times;
+}
+
 /* The value of @option, the last one if there are several; NULL: it is not given. */
 static uint64_t *value_of(
 	uint32_t option, unsigned count, const uint32_t *options, uint64_t *values)
@@ -42,14 +51,20 @@ static uint64_t *value_of(
 	return NULL;
 }
 
-/* Of the log that @option is, in bytes; 0: there is none. */
+/* Of the log that @option is, in bytes; 0: there is none, or it stays the driver's (keeps_log()). */
 static uint64_t log_size(
 	uint32_t option, unsigned count, const uint32_t *options, uint64_t *values)
 {
 	const uint64_t *log = value_of(option, count, options, values);
 	const uint64_t *size = value_of(option + 1, count, options, values);
 
-	return log && *log && size && (uint32_t)*size <= MOST_LOG ? (uint32_t)*size : 0;
+	if (!log || !*log || !size || (uint32_t)*size > MOST_LOG)
+		return 0;
+	/* Which one the driver takes is not documented. */
+	if (times_given(option, count, options) > 1 ||
+		times_given(option + 1, count, options) > 1)
+		return 0;
+	return (uint32_t)*size;
 }
 
 /* As it is in the program, as far as it is there: the program may have named a size that it does not have. */
@@ -60,6 +75,25 @@ static void take_log(struct linker_log *log)
 	/* What cannot be read is left at 0. */
 	raw(SYS_process_vm_readv, raw(SYS_getpid), &to, 1, &from, 1, 0);
 	raw_copy(log->shown, log->driver, log->size);
+}
+
+/* The log that the value of option @i leads to; NULL: it is no log, or none of ours. */
+static const struct linker_log *log_of(const struct linker_state *s, unsigned i)
+{
+	for (unsigned n = 0; n < LINKER_LOGS; n++)
+		if (s->logs[n].size && s->given[i] == (uint64_t)s->logs[n].driver)
+			return &s->logs[n];
+	return NULL;
+}
+
+/* Whether the driver has the address of a log of the program's: it would write there when the calls are made again. */
+static int keeps_log(const struct linker_state *s)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		if ((s->options[i] == LINKER_LOG_INFO || s->options[i] == LINKER_LOG_ERROR) &&
+			s->given[i] && !log_of(s, i))
+			return 1;
+	return 0;
 }
 
 static struct linker_state *new_state(unsigned count, const uint32_t *options, uint64_t *values)
@@ -181,6 +215,8 @@ static int create_linker(
 	o->made->arguments[0] = count;
 	o->made->arguments[1] = WORD(s->options);
 	o->made->arguments[2] = WORD(s->values);
+	if (keeps_log(s))
+		linker_lost(o);
 	return 0;
 }
 

@@ -289,6 +289,35 @@ static void link_without_values(void)
 	CHECK(size == 12 && !strcmp(code, "sim module\n"), "the code is another");
 }
 
+/* CU_JIT_INFO_LOG_BUFFER and its size, and one of them once more. */
+static char log_buffer[65 << 20];
+
+static void link_with(int third, size_t size)
+{
+	const int options[] = {3, 4, third};
+	void *values[] = {log_buffer, (void *)size, third == 3 ? log_buffer : (void *)16};
+
+	memset(log_buffer, '?', 80);
+	OK(cuLinkCreate_v2(third ? 3 : 2, options, values, &object));
+	OK(cuLinkAddData_v2(object, 1, "sim module\n", 12, "text", 0, NULL, NULL));
+	CHECK(!strcmp(log_buffer, "added text\n"), "the log has \"%.40s\"", log_buffer);
+}
+
+static void link_with_large_log(void)
+{
+	link_with(0, sizeof(log_buffer));
+}
+
+static void link_with_two_logs(void)
+{
+	link_with(3, 64);
+}
+
+static void link_with_two_sizes(void)
+{
+	link_with(4, 64);
+}
+
 static void no_link(void)
 {
 	OK(cuLinkDestroy(object));
@@ -435,6 +464,12 @@ static const struct step {
 	{failed_link, "1 CUDA linker state that cannot be made again,"},
 	{no_link, "nothing"},
 	{link_without_values, "1 CUDA linker state that cannot be made again,"},
+	{no_link, "nothing"},
+	{link_with_large_log, "1 CUDA linker state that cannot be made again,"},
+	{no_link, "nothing"},
+	{link_with_two_logs, "1 CUDA linker state that cannot be made again,"},
+	{no_link, "nothing"},
+	{link_with_two_sizes, "1 CUDA linker state that cannot be made again,"},
 	{no_link, "nothing"},
 	{primary_with_all, "1 CUDA linker state that cannot be made again,"},
 	{no_primary, "nothing"},
