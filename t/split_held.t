@@ -31,12 +31,16 @@ comes_back() {
 	result $? "the last checkpoint restarts, and all is as it was" || explain
 }
 
+# A checkpoint that linker states forbid waits until the time limit.
+RUN_FLAGS="--gpu=on --drain-timeout=3"
 arena survivors
 if started "$split/survivors"; then
 	is "$(steps)" "" "objects that outlive what they were made of, and such as go with it"
 	comes_back
 fi
 sweep 2 >/dev/null
+
+RUN_FLAGS=--gpu=on
 
 arena external
 if started "$split/external"; then
