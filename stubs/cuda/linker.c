@@ -264,37 +264,34 @@ int body_cuLinkAddData_v2(void *state, int type, void *data, size_t size, const 
 						count, WORD(options), WORD(values)));
 }
 
-/* The file may be another one after a restart: it is added again as data. */
-static void record_file(struct object *o, const uint64_t *words)
+/* The driver says what is wrong with the file. */
+static int add_unreadable(struct object *o, unsigned index, const uint64_t *words)
 {
-	unsigned index = INDEX_cuLinkAddData_v2;
-	struct whole_file f = {0};
-	struct cuda_call *call = NULL;
+	int r = cuda_call_down(
+		index, WORDS(WORD(o->real), words[1], words[2], words[3], words[4], words[5]));
 
-	if (!read_file((const char *)words[2], &f)) {
-		call = call_new(index, WORDS(words[0], words[1], WORD(f.data),
-					       f.size + ((uint32_t)words[1] == PTX), words[2],
-					       words[3], words[4], words[5]));
-		block_free(f.data, f.size + 1);
-	}
-	if (call)
-		object_change(o, call, cuda_info[index].value);
-	else
-		linker_lost(o);
+	linker_lost(o);
+	return added(o, index, words, r);
 }
 
+/* cuda.h: it equivalent to cuLinkAddData() on the contents of the file. It may be another one after a
+ * restart, or a pipe, which can be read once. */
 static int add_file(unsigned index, const uint64_t *words)
 {
 	struct object *o = linker_object((void *)words[0]);
+	struct whole_file f = {0};
 	int r;
 
 	if (!o)
 		return cuda_perform(index, words);
-	r = cuda_call_down(
-		index, WORDS(WORD(o->real), words[1], words[2], words[3], words[4], words[5]));
-	if (!r)
-		record_file(o, words);
-	return added(o, index, words, r);
+	r = read_file((const char *)words[2], &f);
+	if (r)
+		return r == CUDA_ERROR_OUT_OF_MEMORY ? r : add_unreadable(o, index, words);
+	r = add_data(INDEX_cuLinkAddData_v2,
+		WORDS(words[0], words[1], WORD(f.data), f.size + ((uint32_t)words[1] == PTX),
+			words[2], words[3], words[4], words[5]));
+	block_free(f.data, f.room);
+	return r;
 }
 
 int body_cuLinkAddFile(void *state, int type, const char *path, unsigned count,

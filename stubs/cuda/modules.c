@@ -16,7 +16,7 @@ int body_cuModuleLoad(void **module, const char *path)
 	if (r)
 		return r;
 	r = cuda_perform(INDEX_cuModuleLoadData, WORDS((uint64_t)module, (uint64_t)f.data));
-	block_free(f.data, f.size + 1);
+	block_free(f.data, f.room);
 	return r;
 }
 
@@ -35,7 +35,7 @@ int body_cuLibraryLoadFromFile(void **library, const char *path, const int *jit_
 			count));
 	/* An option may have promised the driver that the data stays. */
 	if (!count)
-		block_free(f.data, f.size + 1);
+		block_free(f.data, f.room);
 	return r;
 }
 

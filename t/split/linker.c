@@ -10,6 +10,8 @@
 #define TEXT           "sim module\n"
 #define LOG            256
 #define VALUES         5
+#define NOT_FOUND      301
+#define SIZELESS       "/proc/self/comm" /* st_size is 0 */
 
 /* CU_JIT_INFO_LOG_BUFFER, its size, CU_JIT_ERROR_LOG_BUFFER, its size, CU_JIT_WALL_TIME */
 static const int options[VALUES] = {3, 4, 5, 6, 2};
@@ -19,7 +21,7 @@ static struct stage {
 	size_t size;
 	uint64_t values[VALUES];
 	char info[LOG], errors[LOG], beyond[8];
-} empty, added, from_file, complete, destroyed;
+} empty, added, from_file, from_pipe, from_proc, complete, destroyed;
 
 static void *context, *module;
 
@@ -60,6 +62,36 @@ static void add_file(struct stage *s)
 	MUST(!unlink("linked"));
 }
 
+static void *write_pipe(void *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	MUST(fd >= 0 && write(fd, TEXT, strlen(TEXT)) == (ssize_t)strlen(TEXT));
+	close(fd);
+	return NULL;
+}
+
+/* It can be read once. */
+static void add_pipe(struct stage *s)
+{
+	static char path[] = "piped";
+	pthread_t thread;
+
+	MUST(!mkfifo(path, 0600) && !pthread_create(&thread, NULL, write_pipe, path));
+	OK(cuLinkAddFile_v2(s->linker, PTX, path, 0, NULL, NULL));
+	MUST(!pthread_join(thread, NULL) && !unlink(path));
+}
+
+static void add_no_file(void)
+{
+	void *linker;
+
+	OK(cuLinkCreate_v2(0, NULL, NULL, &linker));
+	CHECK(cuLinkAddFile_v2(linker, PTX, "no file", 0, NULL, NULL) == NOT_FOUND,
+		"a file that is not there is added");
+	OK(cuLinkDestroy(linker));
+}
+
 /* @time: how often the driver has done something that takes time. */
 static void check(const struct stage *s, const char *info, uint64_t time)
 {
@@ -83,6 +115,16 @@ static void check_code(const struct stage *s)
 	OK(cuModuleLoadData(&loaded, s->code));
 	OK(cuModuleGetFunction(&function, loaded, "count"));
 	OK(cuModuleUnload(loaded));
+}
+
+/* The code is what was in the file when it was added. */
+static void check_proc(struct stage *s)
+{
+	check(s, "added " SIZELESS "\n", 1);
+	finish(s);
+	CHECK(s->size == sizeof("linker\n") && !strcmp(s->code, "linker\n"),
+		"the code is \"%.20s\", of %zu bytes", (char *)s->code, s->size);
+	OK(cuLinkDestroy(s->linker));
 }
 
 static void check_complete(void)
@@ -114,10 +156,15 @@ static void use(void)
 	finish(&from_file);
 	check(&from_file, "added linked\nlinked all\n", 2);
 	check_code(&from_file);
+	check(&from_pipe, "added piped\n", 1);
+	finish(&from_pipe);
+	check_code(&from_pipe);
+	check_proc(&from_proc);
 	check_complete();
 	OK(cuLinkDestroy(empty.linker));
 	OK(cuLinkDestroy(added.linker));
 	OK(cuLinkDestroy(from_file.linker));
+	OK(cuLinkDestroy(from_pipe.linker));
 }
 
 int main(void)
@@ -132,6 +179,11 @@ int main(void)
 	add(&added);
 	create(&from_file);
 	add_file(&from_file);
+	create(&from_pipe);
+	add_pipe(&from_pipe);
+	create(&from_proc);
+	OK(cuLinkAddFile_v2(from_proc.linker, PTX, SIZELESS, 0, NULL, NULL));
+	add_no_file();
 	create(&complete);
 	add(&complete);
 	finish(&complete);
