@@ -1,7 +1,8 @@
 /*
  * Linker states. One text is linked with nothing. As NVIDIA documents it, the driver keeps the address
- * of the array of values that options came with, and writes results there during later calls; here to the array and to
- * logs during each call. What was linked is the linker state's, and is overwritten when that ends.
+ * of the array of values that options came with, and writes results there during later calls (sizes are unsigned int and
+ * times float, in the first four bytes of a value); here to the array and to logs during each call. What was linked is
+ * the linker state's, and is overwritten when that ends.
  */
 #include "t/sim/linker.h"
 
@@ -56,20 +57,26 @@ static void write_log(struct linker *l, int option, const char *what, const char
 {
 	unsigned i = option == ERROR_LOG;
 	uint64_t *used = value(l, option + 1), length;
+	uint32_t size;
 
 	if (!used || !l->logs[i])
 		return;
 	length = strnlen(l->logs[i], l->log_sizes[i]);
 	snprintf(l->logs[i] + length, l->log_sizes[i] - length, "%s %s\n", what, name);
-	*used = strlen(l->logs[i]) + 1;
+	size = strlen(l->logs[i]) + 1;
+	memcpy(used, &size, sizeof(size));
 }
 
 static void write_time(const struct linker *l)
 {
-	uint64_t *time = value(l, WALL_TIME);
+	uint64_t *at = value(l, WALL_TIME);
+	float time;
 
-	if (time)
-		++*time;
+	if (!at)
+		return;
+	memcpy(&time, at, sizeof(time));
+	time++;
+	memcpy(at, &time, sizeof(time));
 }
 
 int cuLinkCreate_v2(unsigned count, const int *options, uint64_t *values, void **linker)
@@ -89,8 +96,8 @@ int cuLinkCreate_v2(unsigned count, const int *options, uint64_t *values, void *
 		uint64_t *log = value(l, INFO_LOG + 2 * i);
 		uint64_t *size = value(l, INFO_LOG_SIZE + 2 * i);
 
-		l->logs[i] = log && size && *size ? (char *)*log : NULL;
-		l->log_sizes[i] = size ? *size : 0;
+		l->log_sizes[i] = size ? (uint32_t)*size : 0;
+		l->logs[i] = log && l->log_sizes[i] ? (char *)*log : NULL;
 		if (l->logs[i])
 			*l->logs[i] = 0;
 	}

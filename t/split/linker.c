@@ -10,6 +10,7 @@
 #define TEXT           "sim module\n"
 #define LOG            256
 #define VALUES         5
+#define REST           0xabcd000000000000 /* of a value, which the driver leaves as it is */
 #define NOT_FOUND      301
 #define SIZELESS       "/proc/self/comm" /* st_size is 0 */
 
@@ -36,9 +37,10 @@ static void create(struct stage *s)
 	memset(s->errors, '?', LOG);
 	memcpy(s->beyond, "beyond", 7);
 	s->values[0] = (uint64_t)s->info;
-	s->values[1] = LOG;
+	s->values[1] = REST | LOG;
 	s->values[2] = (uint64_t)s->errors;
-	s->values[3] = LOG;
+	s->values[3] = REST | LOG;
+	s->values[4] = REST;
 	OK(cuLinkCreate_v2(VALUES, options, (void **)s->values, &s->linker));
 }
 
@@ -93,16 +95,20 @@ static void add_no_file(void)
 }
 
 /* @time: how often the driver has done something that takes time. */
-static void check(const struct stage *s, const char *info, uint64_t time)
+static void check(const struct stage *s, const char *info, float time)
 {
+	float said;
+
 	CHECK(!strcmp(s->info, info), "the log has \"%.40s\", not \"%s\"", s->info, info);
 	CHECK(!*s->errors, "the log of errors has \"%.40s\"", s->errors);
 	CHECK(s->values[0] == (uint64_t)s->info && s->values[2] == (uint64_t)s->errors,
 		"the addresses of logs have changed");
-	CHECK(s->values[1] == (*info ? strlen(info) + 1 : LOG), "the log is of %lu bytes",
-		s->values[1]);
-	CHECK(s->values[3] == LOG, "the log of errors is of %lu bytes", s->values[3]);
-	CHECK(s->values[4] == time, "the time is %lu, not %lu", s->values[4], time);
+	CHECK(s->values[1] == (REST | (*info ? strlen(info) + 1 : LOG)),
+		"the log is of %#lx bytes", s->values[1]);
+	CHECK(s->values[3] == (REST | LOG), "the log of errors is of %#lx bytes", s->values[3]);
+	memcpy(&said, &s->values[4], sizeof(said));
+	CHECK(said == time && (s->values[4] & REST) == REST, "the time is %f (%#lx), not %f",
+		said, s->values[4], time);
 	CHECK(!strcmp(s->beyond, "beyond"), "more than the logs was written");
 }
 
