@@ -67,13 +67,19 @@ static uint64_t log_size(
 	return (uint32_t)*size;
 }
 
-/* As it is in the program, as far as it is there: the program may have named a size that it does not have. */
+/* As much of it as is there; the rest is left as it is. */
+static void read_program(void *to, const void *program, uint64_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)program, size};
+
+	if (size)
+		raw(SYS_process_vm_readv, raw(SYS_getpid), &local, 1, &remote, 1, 0);
+}
+
+/* The program may have named a size that it does not have. */
 static void take_log(struct linker_log *log)
 {
-	struct iovec to = {log->driver, log->size}, from = {log->program, log->size};
-
-	/* What cannot be read is left at 0. */
-	raw(SYS_process_vm_readv, raw(SYS_getpid), &to, 1, &from, 1, 0);
+	read_program(log->driver, log->program, log->size);
 	raw_copy(log->shown, log->driver, log->size);
 }
 
@@ -136,15 +142,31 @@ static struct linker_state *new_state(unsigned count, const uint32_t *options, u
 	return s;
 }
 
-/* ---- what the driver has written ---- */
+/* ---- what the program and the driver have written ---- */
 
-/* The driver writes a log from its beginning on. */
+/* Before a call: the program may have cleared a log, or set its size again. */
+static void take_values(struct linker_state *s)
+{
+	read_program(s->shown, s->program, s->count * sizeof(*s->shown));
+	for (unsigned i = 0; i < s->count; i++) {
+		if (log_of(s, i)) /* the program has its own address there */
+			s->shown[i] = s->values[i];
+		else
+			s->values[i] = s->shown[i];
+	}
+	for (unsigned i = 0; i < LINKER_LOGS; i++)
+		take_log(&s->logs[i]);
+}
+
+/* The driver writes a log from its beginning on, and ends it by 0. */
 static void show_log(struct linker_log *log)
 {
 	uint64_t end = log->size;
 
 	while (end && log->driver[end - 1] == log->shown[end - 1])
 		end--;
+	if (end && end < log->size && !log->driver[end])
+		end++;
 	raw_copy(log->program, log->driver, end);
 	raw_copy(log->shown, log->driver, end);
 }
@@ -243,8 +265,11 @@ static int added(struct object *o, unsigned index, const uint64_t *words, int r)
 static int add_data(unsigned index, const uint64_t *words)
 {
 	struct object *o = linker_object((void *)words[0]);
-	int r = cuda_perform(index, words);
+	int r;
 
+	if (o)
+		take_values(linker_state(o));
+	r = cuda_perform(index, words);
 	return o ? added(o, index, words, r) : r;
 }
 
@@ -267,9 +292,11 @@ int body_cuLinkAddData_v2(void *state, int type, void *data, size_t size, const 
 /* The driver says what is wrong with the file. */
 static int add_unreadable(struct object *o, unsigned index, const uint64_t *words)
 {
-	int r = cuda_call_down(
-		index, WORDS(WORD(o->real), words[1], words[2], words[3], words[4], words[5]));
+	int r;
 
+	take_values(linker_state(o));
+	r = cuda_call_down(
+		index, WORDS(WORD(o->real), words[1], words[2], words[3], words[4], words[5]));
 	linker_lost(o);
 	return added(o, index, words, r);
 }
@@ -343,6 +370,7 @@ int body_cuLinkComplete(void *state, void **code, size_t *size)
 	if (!o || !code)
 		return cuda_perform(
 			INDEX_cuLinkComplete, WORDS(WORD(state), WORD(code), WORD(size)));
+	take_values(s);
 	r = cuda_perform(INDEX_cuLinkComplete,
 		WORDS(WORD(state), WORD(&s->result), WORD(&s->result_size)));
 	show_results(s);

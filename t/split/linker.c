@@ -22,7 +22,7 @@ static struct stage {
 	size_t size;
 	uint64_t values[VALUES];
 	char info[LOG], errors[LOG], beyond[8];
-} empty, added, from_file, from_pipe, from_proc, complete, destroyed;
+} empty, added, from_file, from_pipe, from_proc, complete, cleared, destroyed;
 
 static void *context, *module;
 
@@ -47,6 +47,14 @@ static void create(struct stage *s)
 static void add(struct stage *s)
 {
 	OK(cuLinkAddData_v2(s->linker, PTX, TEXT, sizeof(TEXT), "text", 0, NULL, NULL));
+}
+
+/* For what the driver says next. */
+static void clear(struct stage *s)
+{
+	memset(s->info, 0, LOG);
+	s->values[1] = REST | LOG;
+	s->values[4] = REST;
 }
 
 static void finish(struct stage *s)
@@ -157,7 +165,14 @@ static void use(void)
 	check(&added, "added text\n", 1);
 	finish(&added);
 	check(&added, "added text\nlinked all\n", 2);
+	clear(&added);
+	finish(&added);
+	check(&added, "linked all\n", 1);
 	check_code(&added);
+	check(&cleared, "linked all\n", 1);
+	finish(&cleared);
+	check(&cleared, "linked all\nlinked all\n", 2);
+	check_code(&cleared);
 	check(&from_file, "added linked\n", 1);
 	finish(&from_file);
 	check(&from_file, "added linked\nlinked all\n", 2);
@@ -169,6 +184,7 @@ static void use(void)
 	check_complete();
 	OK(cuLinkDestroy(empty.linker));
 	OK(cuLinkDestroy(added.linker));
+	OK(cuLinkDestroy(cleared.linker));
 	OK(cuLinkDestroy(from_file.linker));
 	OK(cuLinkDestroy(from_pipe.linker));
 }
@@ -193,6 +209,12 @@ int main(void)
 	create(&complete);
 	add(&complete);
 	finish(&complete);
+	create(&cleared);
+	add(&cleared);
+	clear(&cleared);
+	check(&cleared, "", 0);
+	finish(&cleared);
+	check(&cleared, "linked all\n", 1);
 	create(&destroyed);
 	add(&destroyed);
 	finish(&destroyed);
