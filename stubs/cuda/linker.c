@@ -194,6 +194,18 @@ static struct linker_state *linker_state(const struct object *o)
 	return (struct linker_state *)o->value;
 }
 
+void linker_ends(const struct object *o)
+{
+	if (o->value)
+		take_values(linker_state(o));
+}
+
+void linker_ended(const struct object *o)
+{
+	if (o->value)
+		show_results(linker_state(o));
+}
+
 /* How the driver has it then is not documented. */
 static void linker_lost(struct object *o)
 {

@@ -8,6 +8,7 @@
 #include "shared/cuda/memory_state.h"
 #include "shared/raw.h"
 #include "stubs/cuda/graphs.h"
+#include "stubs/cuda/linker.h"
 #include "stubs/cuda/memory.h"
 #include "stubs/cuda/objects.h"
 
@@ -264,12 +265,16 @@ static int perform_destroy(struct performed *p)
 		return cuda_call_down(p->index, p->lowered);
 	if (o->kind == CUDA_STREAM)
 		memory_stream_gone(o);
+	if (o->kind == CUDA_LINKER)
+		linker_ends(o);
 	/* Before the driver may give the same handle out again, to another thread. */
 	o->real = (void *)CUDA_DEAD;
 	r = cuda_call_down(p->index, p->lowered);
 	o->real = real;
 	if (r)
 		return r;
+	if (o->kind == CUDA_LINKER)
+		linker_ended(o);
 	if (o->kind == CUDA_CONTEXT)
 		objects_kill_context(real);
 	else

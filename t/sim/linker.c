@@ -190,8 +190,10 @@ int cuLinkDestroy(void *linker)
 
 	SIM_ENTER();
 	l = object_get(OBJECT_LINKER, linker, __func__);
-	if (l)
+	if (l) {
+		write_log(l, INFO_LOG, "destroyed", "all");
 		end(l);
+	}
 	return l ? 0 : SIM_INVALID_HANDLE;
 }
 

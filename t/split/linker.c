@@ -185,6 +185,7 @@ static void use(void)
 	OK(cuLinkDestroy(empty.linker));
 	OK(cuLinkDestroy(added.linker));
 	OK(cuLinkDestroy(cleared.linker));
+	check(&cleared, "linked all\nlinked all\ndestroyed all\n", 2);
 	OK(cuLinkDestroy(from_file.linker));
 	OK(cuLinkDestroy(from_pipe.linker));
 }

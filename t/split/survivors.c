@@ -295,8 +295,11 @@ static char log_buffer[65 << 20];
 static void link_with(int third, size_t size)
 {
 	const int options[] = {3, 4, third};
-	void *values[] = {log_buffer, (void *)size, third == 3 ? log_buffer : (void *)16};
+	static void *values[3];
 
+	values[0] = log_buffer;
+	values[1] = (void *)size;
+	values[2] = third == 3 ? log_buffer : (void *)16;
 	memset(log_buffer, '?', 80);
 	OK(cuLinkCreate_v2(third ? 3 : 2, options, values, &object));
 	OK(cuLinkAddData_v2(object, 1, "sim module\n", 12, "text", 0, NULL, NULL));
