@@ -11,6 +11,7 @@
 #define LOG            256
 #define VALUES         5
 #define REST           0xabcd000000000000 /* of a value, which the driver leaves as it is */
+#define LONG           10000
 #define NOT_FOUND      301
 #define SIZELESS       "/proc/self/comm" /* st_size is 0 */
 
@@ -72,11 +73,15 @@ static void add_file(struct stage *s)
 	MUST(!unlink("linked"));
 }
 
+/* More than is read at once of what has no size. */
+static char long_text[LONG + 1];
+
 static void *write_pipe(void *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-	MUST(fd >= 0 && write(fd, TEXT, strlen(TEXT)) == (ssize_t)strlen(TEXT));
+	memset(long_text, '#', LONG);
+	MUST(fd >= 0 && write(fd, long_text, LONG) == LONG);
 	close(fd);
 	return NULL;
 }
@@ -179,7 +184,8 @@ static void use(void)
 	check_code(&from_file);
 	check(&from_pipe, "added piped\n", 1);
 	finish(&from_pipe);
-	check_code(&from_pipe);
+	CHECK(from_pipe.size == LONG + 1 && !memcmp(from_pipe.code, long_text, LONG + 1),
+		"the code is not what was in the pipe, but of %zu bytes", from_pipe.size);
 	check_proc(&from_proc);
 	check_complete();
 	OK(cuLinkDestroy(empty.linker));
