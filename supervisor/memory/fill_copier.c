@@ -52,16 +52,27 @@ static bool is_inherited(const struct restore_plan *p, const struct image_region
 	return inherited;
 }
 
-/* One mapping of its own, in pages of 4 KiB. */
-static bool is_ordinary(const struct restore_plan *p, const struct image_region *g)
+/* In pages of 4 KiB. */
+static bool is_ordinary(const struct image_region *g)
 {
 	const uint32_t flags = IMAGE_REGION_STACK | IMAGE_REGION_GROWSDOWN |
 			       IMAGE_REGION_HUGETLB | IMAGE_REGION_DROPPABLE;
 
 	return g->kind == IMAGE_REGION_ANON && !(g->flags & flags) &&
-	       !(g->advice & (IMAGE_ADVICE_HUGEPAGE | IMAGE_ADVICE_GUARD)) &&
-	       (g->advice & IMAGE_ADVICE_NOHUGEPAGE || !pages_are_huge()) &&
-	       !is_inherited(p, g);
+	       !(g->advice & IMAGE_ADVICE_HUGEPAGE) &&
+	       (g->advice & IMAGE_ADVICE_NOHUGEPAGE || !pages_are_huge());
+}
+
+/* Whether @next begins where @g ends, and both are, or by mprotect(2) could become, one mapping while they are filled:
+ * names do not keep pages of two regions from having one anon_vma, and locks and guards come later. */
+static bool is_continued(const struct image_region *g, const struct image_region *next)
+{
+	const uint32_t later =
+		IMAGE_REGION_HEAP | IMAGE_REGION_LOCKED | IMAGE_REGION_LOCKONFAULT;
+
+	return next->start == g->end && next->kind == g->kind &&
+	       !((next->flags ^ g->flags) & ~later) &&
+	       !((next->advice ^ g->advice) & ~IMAGE_ADVICE_GUARD);
 }
 
 /* Not where somebody else fills memory of the same regions meanwhile, as the supervisor does with compressed blocks
@@ -72,21 +83,50 @@ static bool can_have_copier(const struct restore_plan *p)
 	       !p->img->notes[IMAGE_NOTE_MEMPOLICIES].data;
 }
 
-/* Regions side by side stay apart in the list, as a copy must not go beyond a mapping. */
+/* How many of the @left regions from @g on are continued by the next. *stored: bytes that the image has for them. *at: as
+ * in stored_in_region(). */
+static size_t chain_of(const struct restore_plan *p, const struct image_region *g, size_t left,
+	size_t *at, uint64_t *stored)
+{
+	size_t n = 0, extents;
+	const struct image_extent *x = image_extents(p->img, 0, &extents);
+
+	*stored = 0;
+	do
+		*stored += stored_in_region(&g[n], x, extents, at);
+	while (++n < left && is_continued(&g[n - 1], &g[n]));
+	return n;
+}
+
+static bool is_any_inherited(
+	const struct restore_plan *p, const struct image_region *g, size_t n)
+{
+	while (n && !is_inherited(p, &g[n - 1]))
+		n--;
+	return n;
+}
+
+/* All regions of a chain or none, be they guards or empty: of a mapping that is registered in part, the parts would get
+ * anon_vmas of their own, and stay mappings of their own. Regions side by side stay apart in the list, as a copy must
+ * not go beyond a mapping. */
 void fill_copier_choose(struct restore_plan *p)
 {
-	size_t count, extents, at = 0;
 	const struct image_region *g;
-	const struct image_extent *x = image_extents(p->img, 0, &extents);
+	size_t count, n, at = 0;
+	uint64_t stored;
 
 	if (!can_have_copier(p))
 		return;
 	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
-	for (size_t i = 0; i < count; i++) {
-		struct address_range range = {g[i].start, g[i].end};
+	for (size_t i = 0; i < count; i += n) {
+		n = chain_of(p, &g[i], count - i, &at, &stored);
+		if (stored < LEAST || !is_ordinary(&g[i]) || is_any_inherited(p, &g[i], n))
+			continue;
+		for (size_t k = i; k < i + n; k++) {
+			struct address_range range = {g[k].start, g[k].end};
 
-		if (stored_in_region(&g[i], x, extents, &at) >= LEAST && is_ordinary(p, &g[i]))
 			buf_push(&p->copied, struct address_range, &range);
+		}
 	}
 }
 

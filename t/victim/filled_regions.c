@@ -1,8 +1,10 @@
 /*
  * Large regions of ordinary memory, which a restart fills by copies where it may (supervisor/memory/fill_copier.h):
  * side by side with different rights, with pages of zeros and pages that have never been touched, not for children,
- * and, for comparison, a stack's kind and a small one. Told to, it says how many page faults it had before it looked.
+ * and, for comparison, a stack's kind and a small one. Mappings of which a page is a guard, or is protected for a while,
+ * are one mapping as before, which mremap(2) can move. Told to, it says how many page faults it had before it looked.
  */
+#include <errno.h>
 #include <sys/resource.h>
 
 #include "victim.h"
@@ -102,6 +104,69 @@ static void check(size_t i)
 	memset(at, 1, regions[i].size);
 }
 
+/* ---- mappings with a page that is another region of the image ---- */
+
+#define WHOLE (3 * MIB)
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+enum page_kind {
+	GUARDED,
+	UNREADABLE,
+	READABLE,
+};
+
+static struct {
+	int prot; /* of the mapping */
+	enum page_kind kind;
+	size_t offset; /* of the page */
+	char *at;
+} divided[] = {
+	{PROT_READ | PROT_WRITE, GUARDED, 3 * MIB / 2, NULL},
+	{PROT_READ | PROT_WRITE, GUARDED, WHOLE - 64 * KIB, NULL},
+	{PROT_READ, UNREADABLE, 3 * MIB / 2, NULL},
+	{PROT_READ | PROT_WRITE, UNREADABLE, 3 * MIB / 2, NULL},
+	{PROT_READ | PROT_WRITE, UNREADABLE, WHOLE - 64 * KIB, NULL},
+	{PROT_READ | PROT_WRITE, READABLE, 3 * MIB / 2, NULL},
+};
+#define DIVIDED (sizeof(divided) / sizeof(divided[0]))
+
+/* Between pages that nobody may touch, and that are no part of it. */
+static void prepare_divided(size_t i)
+{
+	char *at = mmap(NULL, WHOLE + 2 * PAGE, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *page = at + PAGE + divided[i].offset;
+
+	MUST(at != MAP_FAILED);
+	at += PAGE;
+	MUST(mmap(at, WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		     -1, 0) == at);
+	victim_fill(at, WHOLE, i);
+	if (divided[i].kind == GUARDED && madvise(page, PAGE, MADV_GUARD_INSTALL))
+		MUST(errno == EINVAL); /* this kernel has no guards */
+	MUST(!mprotect(at, WHOLE, divided[i].prot));
+	if (divided[i].kind == UNREADABLE)
+		MUST(!mprotect(page, PAGE, PROT_NONE));
+	if (divided[i].kind == READABLE)
+		MUST(!mprotect(page, PAGE, PROT_READ));
+	divided[i].at = at;
+}
+
+static void check_divided(size_t i)
+{
+	char *at = divided[i].at, *page = at + divided[i].offset, *moved;
+
+	if (divided[i].kind != GUARDED)
+		CHECK(!mprotect(page, PAGE, divided[i].prot), "mapping %zu", i);
+	moved = mremap(at, WHOLE, 2 * WHOLE, MREMAP_MAYMOVE);
+	CHECK(moved != MAP_FAILED, "mapping %zu is several: %s", i, strerror(errno));
+	if (moved != MAP_FAILED)
+		SAME(moved, divided[i].kind == GUARDED ? divided[i].offset : WHOLE, i,
+			"a mapping");
+}
+
 void victim_hurt(void)
 {
 	place(0)[5 * MIB] ^= 1;
@@ -117,6 +182,8 @@ int main(int argc, char **argv)
 	MUST(window != MAP_FAILED);
 	for (size_t i = 0; i < REGIONS; i++)
 		prepare(i);
+	for (size_t i = 0; i < DIVIDED; i++)
+		prepare_divided(i);
 	list_mappings(before, sizeof(before));
 	victim_ready();
 	victim_wait();
@@ -127,5 +194,7 @@ int main(int argc, char **argv)
 	CHECK(!strcmp(before, after), "mappings were\n%s and are\n%s", before, after);
 	for (size_t i = 0; i < REGIONS; i++)
 		check(i);
+	for (size_t i = 0; i < DIVIDED; i++)
+		check_divided(i);
 	return victim_done();
 }
