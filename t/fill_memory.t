@@ -10,6 +10,7 @@ restarted() { # OPTION COMMAND...
 	local option=$1
 	shift
 	: >restart.err
+	faults=
 	"$@" trecr-restart -D --pidfile pidfile "$option" ck </dev/null >restart.out 2>restart.err &&
 		sup=$(cat restart.out) && finish && grep -qx ok out || return
 	faults=$(sed -n 's/^faults //p' out)
@@ -26,18 +27,33 @@ has_userfaultfd() { # UFFD_USER_MODE_ONLY
 	python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(323, 1) < 0)'
 }
 
+# Why faults tell nothing here, if they do not.
+uncounted=
+if pages_are_huge; then
+	uncounted="pages are huge without advice"
+elif ! command -v python3 >/dev/null; then
+	uncounted="no python3"
+elif ! has_userfaultfd; then
+	uncounted="no userfaultfd here"
+fi
+
+# counts NAME CONDITION...: with the faults of the restart before it
+counts() {
+	if [ -n "$uncounted" ]; then
+		skip "$1" "$uncounted"
+	else
+		ok "$1 (${faults:-})" "${@:2}"
+	fi
+}
+
 arena faults
 launch "$victim/filled_regions" tell && freeze_away || explain
 for option in -j1 -j4; do
 	ok "$option: memory is filled" restarted $option env || explain
-	if pages_are_huge || ! has_userfaultfd; then
-		skip "$option: without a fault for each page" "no userfaultfd, or pages are huge without advice"
-	else
-		ok "$option: without a fault for each page ($faults)" [ "$faults" -lt 1500 ]
-	fi
+	counts "$option: without a fault for each page" [ "${faults:-9999}" -lt 1500 ]
 	if confine --no-userfaultfd true; then
 		ok "$option: without userfaultfd" restarted $option confine --no-userfaultfd || explain
-		ok "$option: by faults ($faults)" [ "$faults" -gt 1500 ]
+		counts "$option: by faults" [ "${faults:-0}" -gt 1500 ]
 	else
 		skip "$option: without userfaultfd" "no seccomp filters"
 	fi
