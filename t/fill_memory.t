@@ -59,6 +59,16 @@ for option in -j1 -j4; do
 	fi
 done
 
+# A filter's way to forbid a call may be to end who makes it.
+for action in kill trap; do
+	if confine --$action-userfaultfd true; then
+		ok "where userfaultfd would $action" restarted -j2 confine --$action-userfaultfd || explain
+		counts "where userfaultfd would $action: by faults" [ "${faults:-0}" -gt 1500 ]
+	else
+		skip "where userfaultfd would $action" "no seccomp filters"
+	fi
+done
+
 # What is copied is compared where it is then.
 file=$(find ck/ckpt-*/ -name '[0-9]*')
 edit-image "$file" flip $((9 << 20))

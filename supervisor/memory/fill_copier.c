@@ -4,11 +4,23 @@
  */
 #include "supervisor/memory/fill_copier.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <linux/seccomp.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "lib/procfs.h"
 #include "supervisor/memory/lazy_ranges.h"
+
+/* <linux/userfaultfd.h> of kernel 5.11 */
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
 
 /* In less, faults take less time than the system calls that make a copier. */
 #define LEAST (1ul << 20)
@@ -42,6 +54,37 @@ static bool pages_are_huge(void)
 	globfree(&g);
 	known = huge ? HUGE_PAGES : SMALL;
 	return huge;
+}
+
+/* Without a core file, should it be killed. */
+static bool child_makes_userfaultfd(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		(void)prctl(PR_SET_DUMPABLE, 0);
+		_exit(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY) < 0);
+	}
+	if (pid < 0)
+		return false;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	return !status;
+}
+
+/* A seccomp filter that we are under, and new processes with us, may kill who calls userfaultfd(2), as systemd's
+ * SystemCallFilter= does. Asked once, as a filter stays. Without one, the loader finds out by itself. */
+static bool survives_userfaultfd(void)
+{
+	static enum { UNKNOWN, SURVIVES, DOES_NOT } known;
+	cleanup_free char *status = known ? NULL : procfs_status(getpid(), getpid(), NULL);
+	bool filtered = !status || status_number(status, "Seccomp", 10) == SECCOMP_MODE_FILTER;
+
+	if (!known)
+		known = !filtered || child_makes_userfaultfd() ? SURVIVES : DOES_NOT;
+	return known == SURVIVES;
 }
 
 static bool is_inherited(const struct restore_plan *p, const struct image_region *g)
@@ -120,7 +163,8 @@ void fill_copier_choose(struct restore_plan *p)
 	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	for (size_t i = 0; i < count; i += n) {
 		n = chain_of(p, &g[i], count - i, &at, &stored);
-		if (stored < LEAST || !is_ordinary(&g[i]) || is_any_inherited(p, &g[i], n))
+		if (stored < LEAST || !is_ordinary(&g[i]) || is_any_inherited(p, &g[i], n) ||
+			!survives_userfaultfd())
 			continue;
 		for (size_t k = i; k < i + n; k++) {
 			struct address_range range = {g[k].start, g[k].end};

@@ -14,6 +14,8 @@
  *				(EINVAL), as before Linux 6.3
  *	--no-noreplace		renameat2(2) with RENAME_NOREPLACE (EINVAL), as on some network file systems
  *	--no-userfaultfd	userfaultfd(2) (EPERM), as in most containers
+ *	--kill-userfaultfd	userfaultfd(2) (the process is killed), as with systemd's SystemCallFilter=
+ *	--trap-userfaultfd	userfaultfd(2) (SIGSYS)
  *	--no-rseq-query		to ask for a thread's rseq area (EIO), as before Linux 5.13
  */
 #include <errno.h>
@@ -33,6 +35,8 @@
 #define IS_ELSE(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skipped)
 #define HAS_ELSE(bits, skipped) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, skipped)
 #define FAIL(code)              BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (code))
+#define KILL                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+#define TRAP                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP)
 #define ALLOW                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 /* <asm/unistd.h>, <linux/io_uring.h> and <linux/ptrace.h>, as far as headers may lack it */
@@ -63,6 +67,10 @@ static struct sock_filter links[] = {LOAD(nr), IS_ELSE(SYS_linkat, 1), FAIL(EPER
 static struct sock_filter openat2[] = {LOAD(nr), IS_ELSE(SYS_openat2, 1), FAIL(ENOSYS), ALLOW};
 static struct sock_filter userfaultfd[] = {
 	LOAD(nr), IS_ELSE(SYS_userfaultfd, 1), FAIL(EPERM), ALLOW};
+static struct sock_filter deadly_userfaultfd[] = {
+	LOAD(nr), IS_ELSE(SYS_userfaultfd, 1), KILL, ALLOW};
+static struct sock_filter trapped_userfaultfd[] = {
+	LOAD(nr), IS_ELSE(SYS_userfaultfd, 1), TRAP, ALLOW};
 static struct sock_filter rseq_query[] = {LOAD(nr), IS_ELSE(SYS_ptrace, 3), LOAD(args[0]),
 	IS_ELSE(GET_RSEQ_CONFIGURATION, 1), FAIL(EIO), ALLOW};
 
@@ -82,6 +90,8 @@ static const struct {
 	{"--no-links", {COUNT(links), links}},
 	{"--no-openat2", {COUNT(openat2), openat2}},
 	{"--no-userfaultfd", {COUNT(userfaultfd), userfaultfd}},
+	{"--kill-userfaultfd", {COUNT(deadly_userfaultfd), deadly_userfaultfd}},
+	{"--trap-userfaultfd", {COUNT(trapped_userfaultfd), trapped_userfaultfd}},
 	{"--no-rseq-query", {COUNT(rseq_query), rseq_query}},
 };
 
