@@ -49,6 +49,29 @@ static unsigned long check_blocks_with(unsigned long unit, const unsigned char *
 	}
 }
 
+/* From the buffer to @at. A page that is there already, of zeros since somebody else has read from it (/proc/PID/mem), is
+ * read into. */
+static long copy_piece(const struct batch *b, unsigned long fd, unsigned long at,
+	unsigned long size, unsigned long offset)
+{
+	unsigned long done = 0;
+
+	while (done < size) {
+		long n = copier_put(b->copier, at + done, b->buffer + done, size - done);
+
+		if (is_error(n))
+			return n;
+		done += n;
+		if (done == size)
+			break;
+		n = read_whole(fd, at + done, IMAGE_BLOCK, offset + done);
+		if (is_error(n))
+			return n;
+		done += IMAGE_BLOCK;
+	}
+	return size;
+}
+
 /* Fill @size bytes at @at with what the file of @c has at @offset. */
 static long fill_piece(const struct batch *b, const struct batch_call *c, unsigned long at,
 	unsigned long size, unsigned long offset)
@@ -59,7 +82,7 @@ static long fill_piece(const struct batch *b, const struct batch_call *c, unsign
 	if (!copies || !copier_is_open(b->copier))
 		return read_whole(c->args[0], at, size, offset);
 	result = read_whole(c->args[0], b->buffer, size, offset);
-	return is_error(result) ? result : copier_put(b->copier, at, b->buffer, size);
+	return is_error(result) ? result : copy_piece(b, c->args[0], at, size, offset);
 }
 
 /* What counts is what the memory holds in the end. In pieces that are still in the processor's

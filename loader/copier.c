@@ -1,7 +1,7 @@
 /*
  * copier.c - one userfaultfd for the time that memory is filled. Its number is one that the program has free, and it
  * is closed before the program's own threads are made. Nobody waits at it: what is missing is touched by its copies
- * only.
+ * only, or by somebody who looks at the memory from outside.
  */
 #include "loader/copier.h"
 
@@ -23,6 +23,7 @@
 #define MAP_BUFFERS 0x100022
 
 #define EAGAIN 11
+#define EEXIST 17
 
 static long call(unsigned long nr, unsigned long a, unsigned long b, unsigned long c)
 {
@@ -86,20 +87,23 @@ int copier_is_open(const struct batch_copier *k)
 long copier_put(
 	const struct batch_copier *k, unsigned long at, unsigned long from, unsigned long size)
 {
-	while (size) {
-		struct uffdio_copy c = {
-			.dst = at, .src = from, .len = size, .mode = UFFDIO_COPY_MODE_DONTWAKE};
+	unsigned long done = 0;
+
+	while (done < size) {
+		struct uffdio_copy c = {.dst = at + done,
+			.src = from + done,
+			.len = size - done,
+			.mode = UFFDIO_COPY_MODE_DONTWAKE};
 		long result = call(SYS_ioctl, k->fd, UFFDIO_COPY, (unsigned long)&c);
 
-		if (result != -EAGAIN)
+		if (result == -EEXIST)
+			return done;
+		if (result && result != -EAGAIN)
 			return result;
-		if (c.copy > 0) {
-			at += c.copy;
-			from += c.copy;
-			size -= c.copy;
-		}
+		if (c.copy > 0)
+			done += c.copy;
 	}
-	return 0;
+	return done;
 }
 
 void copier_leave(struct batch_copier *k)

@@ -16,7 +16,8 @@ void copier_open(struct batch_copier *k, const unsigned long *ranges, unsigned l
 /* Whether memory of its ranges has to be filled by it; @k: NULL, or such. */
 int copier_is_open(const struct batch_copier *k);
 
-/* Copy @size bytes at @from to @at, in one of the ranges. 0, or -errno. */
+/* Copy @size bytes at @from to @at, in one of the ranges. How many, in whole pages, fewer where a page is there already;
+ * or -errno. */
 long copier_put(
 	const struct batch_copier *k, unsigned long at, unsigned long from, unsigned long size);
 
