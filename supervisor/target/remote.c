@@ -78,22 +78,16 @@ static int take_note(
 	return 0;
 }
 
-static int wait_until(
-	struct remote *r, uint64_t deadline, struct tracee_report *report, struct err *e)
+static int wait_for(struct remote *r, struct tracee_report *report, struct err *e)
 {
 	struct tracee *t = &r->thread->tracee;
 
-	if (tracee_wait(t, deadline, report, e))
+	if (tracee_wait(t, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, report, e))
 		return -1;
 	if (report->event == TRACEE_EVENT_NONE)
 		return err_set(e, 0, "process %d (%s) does not return from a system call",
 			t->pid, r->process->comm);
 	return 0;
-}
-
-static int wait_for(struct remote *r, struct tracee_report *report, struct err *e)
-{
-	return wait_until(r, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS, report, e);
 }
 
 /* From a stop, until @want is reported. */
@@ -193,6 +187,18 @@ int remote_begin_trapped(struct process *process, struct thread *thread, long nr
 		       : 0;
 }
 
+static int wait_for_new_process(
+	struct thread *thread, uint64_t deadline, struct tracee_report *report, struct err *e)
+{
+	if (tracee_wait(&thread->tracee, deadline, report, e))
+		return -1;
+	if (report->event == TRACEE_EVENT_NONE)
+		return err_set(e, 0,
+			"the new process was not ready within a minute (is the machine "
+			"overloaded?)");
+	return 0;
+}
+
 /* Whether @report is of the trap behind the call; *regs are its. Somebody else may have sent SIGTRAP. */
 static int is_trapped(const struct process *process, struct thread *thread,
 	const struct tracee_report *report, struct user_regs_struct *regs, bool *trapped,
@@ -218,7 +224,7 @@ int remote_finish_trapped(
 	bool trapped, resume;
 
 	for (;;) {
-		if (wait_until(&r, deadline, &report, e) ||
+		if (wait_for_new_process(thread, deadline, &report, e) ||
 			is_trapped(process, thread, &report, &regs, &trapped, e))
 			return -1;
 		if (trapped)

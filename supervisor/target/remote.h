@@ -48,13 +48,14 @@ uint64_t remote_scratch(struct remote *r, size_t size, struct err *e);
 
 /* ---- one call in a new process ---- */
 
-/* Begin system call @nr in @thread, which stands in any stop and has process->threads' registers: it runs up to a
- * trap behind the call, which is one stop where remote_call() has two. For a process that ends with us and is to get
- * other registers afterwards; SIGTRAP must not be blocked there, nor have an action of its own. */
+/* Begin system call @nr in @thread, which stands in any stop but the entry to a system call, and has process->threads'
+ * registers: it runs up to a trap behind the call, which is one stop where remote_call() has two. For a process that
+ * ends with us and is to get other registers afterwards; SIGTRAP must not be blocked there, nor have an action of its
+ * own. */
 int remote_begin_trapped(struct process *process, struct thread *thread, long nr,
 	const uint64_t args[6], struct err *e);
 
-/* Wait for the trap. *result is what the kernel returns. */
+/* Wait for the trap, up to a minute. *result is what the kernel returns. */
 int remote_finish_trapped(
 	struct process *process, struct thread *thread, int64_t *result, struct err *e);
 
