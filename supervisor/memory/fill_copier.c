@@ -107,7 +107,7 @@ static bool is_ordinary(const struct image_region *g)
 }
 
 /* Whether @next begins where @g ends, and both are, or by mprotect(2) could become, one mapping while they are filled:
- * names do not keep pages of two regions from having one anon_vma, and locks and guards come later. */
+ * names do not keep two regions from having one anon_vma, and locks and guards come later. */
 static bool is_continued(const struct image_region *g, const struct image_region *next)
 {
 	const uint32_t later =
@@ -126,8 +126,8 @@ static bool can_have_copier(const struct restore_plan *p)
 	       !p->img->notes[IMAGE_NOTE_MEMPOLICIES].data;
 }
 
-/* How many of the @left regions from @g on are continued by the next. *stored: bytes that the image has for them. *at: as
- * in stored_in_region(). */
+/* How many of the @left regions from @g on are continued by the next. *stored: bytes that the image has for them. *at:
+ * as in stored_in_region(). */
 static size_t chain_of(const struct restore_plan *p, const struct image_region *g, size_t left,
 	size_t *at, uint64_t *stored)
 {
