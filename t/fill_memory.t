@@ -5,7 +5,7 @@
 
 cycle filled_regions
 
-# The program has 9900 pages in them; with several threads, and with one, it is brought back by COMMAND.
+# The program has 10700 pages in them; with several threads, and with one, it is brought back by COMMAND.
 restarted() { # OPTION COMMAND...
 	local option=$1
 	shift

@@ -189,13 +189,14 @@ static void add_inherited(struct restore_plan *p, const struct image_region *g)
 	add_name(p, g);
 }
 
-static void add_map(struct restore_plan *p, const struct image_region *g)
+/* @filled: the mapping gets contents. */
+static void add_map(struct restore_plan *p, const struct image_region *g, bool filled)
 {
 	uint64_t size = g->end - g->start, prot = g->prot;
 	struct batch_call *c;
 	int fd = region_fd(p, g);
 
-	if (has_extents(p, g))
+	if (filled)
 		prot |= PROT_WRITE;
 	c = BATCH_ADD(&p->memory,
 		g->flags & IMAGE_REGION_HUGETLB
@@ -232,19 +233,64 @@ static void add_lock(struct restore_plan *p, const struct image_region *g)
 }
 
 /* What has to wait until the memory has its contents. */
-static void add_finish(struct restore_plan *p, const struct image_region *g)
+static void add_finish(struct restore_plan *p, const struct image_region *g, bool filled)
 {
 	uint64_t size = g->end - g->start;
 
 	if (is_foreign(g))
 		return;
-	if (has_extents(p, g) && !(g->prot & PROT_WRITE))
+	if (filled && !(g->prot & PROT_WRITE))
 		BATCH_ADD(&p->rest, "protect memory", SYS_mprotect, g->start, size, g->prot);
 	if (g->advice & IMAGE_ADVICE_GUARD)
 		BATCH_ADD(&p->rest, "guard memory", SYS_madvise, g->start, size,
 			MADV_GUARD_INSTALL);
 	if (g->flags & IMAGE_REGION_LOCKED && g->kind != IMAGE_REGION_URING)
 		add_lock(p, g);
+}
+
+static bool is_next_part(const struct image_region *g, const struct image_region *next)
+{
+	return next->start == g->end && (next->advice ^ g->advice) == IMAGE_ADVICE_GUARD &&
+	       next->kind == g->kind && next->flags == g->flags && next->prot == g->prot;
+}
+
+/* How many of the @left regions from @g on are one mapping, divided by guards. *filled: it gets contents. All of it is
+ * writable until then, as parts that are mapped with different rights would stay mappings of their own. */
+static size_t mapping_of(
+	const struct restore_plan *p, const struct image_region *g, size_t left, bool *filled)
+{
+	size_t n = 0;
+
+	*filled = false;
+	do
+		*filled |= has_extents(p, &g[n]);
+	while (++n < left && is_next_part(&g[n - 1], &g[n]));
+	return n;
+}
+
+static void add_region(struct restore_plan *p, const struct image_region *g, bool filled)
+{
+	if (g->kind == IMAGE_REGION_SYSV)
+		add_advice(p, g);
+	else if (is_inherited(p, g))
+		add_inherited(p, g);
+	else if (!is_foreign(g))
+		add_map(p, g, filled);
+}
+
+static void for_regions(struct restore_plan *p,
+	void (*add)(struct restore_plan *p, const struct image_region *g, bool filled))
+{
+	size_t count, n;
+	const struct image_region *g =
+		image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	bool filled;
+
+	for (size_t i = 0; i < count; i += n) {
+		n = mapping_of(p, &g[i], count - i, &filled);
+		for (size_t k = i; k < i + n; k++)
+			add(p, &g[k], filled);
+	}
 }
 
 static enum batch_unit fastest_unit(void)
@@ -524,23 +570,13 @@ static void add_drop(struct restore_plan *p)
 
 int restore_plan_memory(struct restore_plan *p, struct err *e)
 {
-	const struct image_region *g;
-	size_t count;
-
-	g = image_note_array(p->img, IMAGE_NOTE_REGIONS, struct image_region, &count);
 	if (check_layout(p, e) || restore_plan_vdso(p, e))
 		return -1;
 	add_unmap_all(p);
 	restore_plan_old_vdso(p);
 	if (restore_plan_segments(p, e))
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (g[i].kind == IMAGE_REGION_SYSV)
-			add_advice(p, &g[i]);
-		else if (is_inherited(p, &g[i]))
-			add_inherited(p, &g[i]);
-		else if (!is_foreign(&g[i]))
-			add_map(p, &g[i]);
+	for_regions(p, add_region);
 	add_drop(p);
 	/* Before a page of it is touched. */
 	mempolicy_plan_memory(p);
@@ -552,7 +588,6 @@ int restore_plan_memory(struct restore_plan *p, struct err *e)
 	else if (p->filled)
 		restore_plan_borrow(p);
 	add_fill_threads(p);
-	for (size_t i = 0; i < count; i++)
-		add_finish(p, &g[i]);
+	for_regions(p, add_finish);
 	return 0;
 }
