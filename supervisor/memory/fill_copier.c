@@ -64,7 +64,7 @@ static bool child_makes_userfaultfd(void)
 
 	if (!pid) {
 		(void)prctl(PR_SET_DUMPABLE, 0);
-		_exit(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY) < 0);
+		_exit(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY) < 0 ? 1 : 0);
 	}
 	if (pid < 0)
 		return false;

@@ -52,8 +52,9 @@ long batch_clone(void *args, unsigned long size)
 /* What has been filled is looked at before the thread's end. */
 long batch_syscall(const unsigned long *w)
 {
-	register unsigned long r10 __asm__("r10") = w[4], r8 __asm__("r8") = w[5],
-				   r9 __asm__("r9") = w[6];
+	register unsigned long r10 __asm__("r10") = w[4];
+	register unsigned long r8 __asm__("r8") = w[5];
+	register unsigned long r9 __asm__("r9") = w[6];
 	long result;
 
 	if (w[0] == SYS_exit)
