@@ -64,14 +64,9 @@ static bool is_first_of_object(const struct image_region *g, size_t i)
 /* Whether an earlier process has attached the segment, and so removed it. */
 static bool was_attached(const struct restore_plan *p, uint32_t object)
 {
-	for (size_t i = 0; i < p->index; i++) {
-		size_t count;
-		const struct image_region *g = regions_of(p->c->processes[i], &count);
-
-		for (size_t k = 0; k < count; k++)
-			if (g[k].kind == IMAGE_REGION_SYSV && g[k].object == object)
-				return true;
-	}
+	for (size_t i = 0; i < p->index; i++)
+		if (sysv_attaches(p->c->processes[i], object))
+			return true;
 	return false;
 }
 

@@ -47,6 +47,9 @@ bool sysv_has_objects(const struct checkpoint *c);
  * or there are none. An object that is there still and that nobody uses is taken over. */
 char *sysv_obstacle(const struct checkpoint *c);
 
+/* Whether @process, of the image, has attached the segment that is object @number. */
+bool sysv_attaches(const struct image *process, uint32_t number);
+
 /* In the first process, before it forks: make them. With the contents, but not yet removed. */
 int sysv_restore(struct fd_restore *r, struct err *e);
 

@@ -269,6 +269,26 @@ static int let_into_segment(int id)
 	return sysv_let_in(id, examine_segment(id, &d), &d.shm_perm, set_segment, &d);
 }
 
+bool sysv_attaches(const struct image *process, uint32_t number)
+{
+	const struct image_region *g;
+	size_t count;
+
+	g = image_note_array(process, IMAGE_NOTE_REGIONS, struct image_region, &count);
+	for (size_t i = 0; i < count; i++)
+		if (g[i].kind == IMAGE_REGION_SYSV && g[i].object == number)
+			return true;
+	return false;
+}
+
+static bool is_to_be_attached(const struct fd_restore *r, uint32_t number)
+{
+	for (size_t i = 0; i < r->checkpoint->process_count; i++)
+		if (sysv_attaches(r->checkpoint->processes[i], number))
+			return true;
+	return false;
+}
+
 static int fill_segment(
 	struct fd_restore *r, uint32_t number, const struct image_object *o, struct err *e)
 {
@@ -285,8 +305,9 @@ static int fill_segment(
 		return -1;
 	if (shmctl(id, IPC_STAT, &d))
 		return err_set(e, errno, "cannot examine it");
-	/* For processes that are to attach it: restore_plan_segment_modes(). */
-	as_set.mode |= 0600;
+	/* The first process that has attached it sets its mode: restore_plan_segment_modes(). */
+	if (is_to_be_attached(r, number))
+		as_set.mode |= 0600;
 	if (sysv_set_perm(&as_set, &d.shm_perm, true, set_segment, &d) ||
 		(o->mode & SHM_LOCKED && shmctl(id, SHM_LOCK, NULL)))
 		return err_set(e, errno, "cannot set its owner and mode");

@@ -1,6 +1,7 @@
 /*
  * Segments of System V shared memory whose modes would not let those attach them who have them: one that may only be read
  * by now, one that may not even be asked for, and, of root's, one that a process has kept when it became another user's.
+ * One that may only be read is attached by nobody.
  */
 #include <sys/ipc.h>
 #include <sys/shm.h>
@@ -16,6 +17,7 @@
 static const mode_t modes[MODES] = {0400, 0};
 static int ids[MODES + 1], asks[2], tells[2];
 static char *memory[MODES + 1];
+static int unattached;
 static pid_t child;
 
 void victim_hurt(void)
@@ -83,30 +85,61 @@ static void check_child(void)
 	MUST(!shmctl(ids[SECRET], IPC_RMID, NULL));
 }
 
-static void check_mode(int i)
+static void check_mode(int id, mode_t mode)
 {
 	struct shmid_ds d;
-	int index = ids[i] & 0x7fff;
+	int index = id & 0x7fff;
 
-	SAME(memory[i], SIZE, i + 1, "a segment");
-	memory[i][SIZE - 1]++;
-	CHECK(shmctl(index, SHM_STAT_ANY, &d) == ids[i], "segment %d is not there", ids[i]);
-	CHECK((d.shm_perm.mode & 0777) == modes[i], "the mode of segment %d is %o", ids[i],
+	CHECK(shmctl(index, SHM_STAT_ANY, &d) == id, "segment %d is not there", id);
+	CHECK((d.shm_perm.mode & 0777) == mode, "the mode of segment %d is %o", id,
 		d.shm_perm.mode);
 	CHECK(d.shm_perm.uid == geteuid(), "it belongs to %u", d.shm_perm.uid);
+}
+
+static void check_attached(int i)
+{
+	SAME(memory[i], SIZE, i + 1, "a segment");
+	memory[i][SIZE - 1]++;
+	check_mode(ids[i], modes[i]);
 	MUST(!shmctl(ids[i], IPC_RMID, NULL));
+}
+
+static void make_unattached(void)
+{
+	char *p;
+
+	unattached = shmget(IPC_PRIVATE, SIZE, IPC_CREAT | 0600);
+	MUST(unattached >= 0);
+	p = shmat(unattached, NULL, 0);
+	MUST(p != (char *)-1);
+	victim_fill(p, SIZE, MODES + 2);
+	MUST(!shmdt(p));
+	set_mode(unattached, 0400);
+}
+
+static void check_unattached(void)
+{
+	const char *p;
+
+	check_mode(unattached, 0400);
+	p = shmat(unattached, NULL, SHM_RDONLY);
+	MUST(p != (char *)-1);
+	SAME(p, SIZE, MODES + 2, "a segment that nobody has attached");
+	MUST(!shmdt(p) && !shmctl(unattached, IPC_RMID, NULL));
 }
 
 int main(void)
 {
 	for (int i = 0; i < MODES; i++)
 		set_mode(attach(i), modes[i]);
+	make_unattached();
 	if (!geteuid())
 		make_child();
 	victim_ready();
 	victim_wait();
 	for (int i = 0; i < MODES; i++)
-		check_mode(i);
+		check_attached(i);
+	check_unattached();
 	if (child)
 		check_child();
 	return victim_done();
