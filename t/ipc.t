@@ -154,6 +154,87 @@ PROGRAM
 	ipcrm -s "$id"
 fi
 
+# A process that has lost the permission to operate on semaphores cannot be asked what its end does to them.
+if have python3; then
+	# hidden.py MODE [undo] [thread]: has the permission until SIGUSR1.
+	cat >"$scratch/hidden.py" <<'PROGRAM'
+import ctypes, os, signal, struct, sys, threading
+libc = ctypes.CDLL(None)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+number = int(os.environ.get("SET") or libc.semget(0, 1, 0o1644))
+def operate(undo):
+    return libc.semop(number, (ctypes.c_short * 3)(0, 3, undo), 1)
+def lose_permission():
+    room = ctypes.create_string_buffer(256)
+    assert libc.semctl(number, 0, 2, room) == 0
+    struct.pack_into("I", room, 20, int(sys.argv[1], 8))
+    assert libc.semctl(number, 0, 1, room) == 0
+    if os.getuid() == 0:
+        os.setresgid(12, 12, 12)
+        os.setresuid(12, 12, 12)
+    assert operate(0) == -1
+if "idle" not in sys.argv:
+    assert operate(0x1000 if "undo" in sys.argv else 0) == 0
+if "thread" in sys.argv:
+    threading.Thread(target=signal.pause, daemon=True).start()
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+lose_permission()
+print("lost", flush=True)
+signal.sigwait([signal.SIGUSR1])
+print("ok", flush=True)
+PROGRAM
+	# launch_hidden ARGUMENT...: until it has lost the permission, after COMMAND.
+	launch_hidden() {
+		launch python3 ../hidden.py "$@" && "${COMMAND:-true}" && kill -USR1 "$sup" &&
+			await -t 60 -p "$sup" out lost >/dev/null
+	}
+	# hides_undo NAME
+	hides_undo() {
+		not_ok "$1: refused" quiet checkpoint
+		like "$(cat ckpt.err)" "\(python3\) may have changes to undo at its end \(SEM_UNDO\) in System V semaphores [0-9]+, but has no permission" \
+			"for that" || explain
+		finish
+		is "$(tail -n 1 out)" ok "and the program runs on" || explain
+	}
+	for how in undo "undo thread"; do
+		arena "hidden-${how// /-}"
+		# shellcheck disable=SC2086
+		launch_hidden 444 $how
+		hides_undo "changes to undo ($how) in semaphores that the process may only read now"
+		sweep >/dev/null
+	done
+	arena hidden-none
+	launch_hidden 444
+	ok "a process that has not used SEM_UNDO may have lost the permission" checkpoint || explain
+	finish
+	is "$(tail -n 1 out)" ok "and is whole" || explain
+	sweep >/dev/null
+fi
+
+# The same of semaphores that others use, too, which are older than the program.
+if have python3 && have ipcmk; then
+	arena hidden-shared
+	export SET
+	SET=$(ipcmk -S 1 | sed -n 's/^Semaphore id: //p')
+	await -t 4 -e never 2>/dev/null
+	cp ../*.older/use.py .
+	other_uses() {
+		python3 use.py "$SET" 5 wait >other &
+		other=$!
+		await -t 60 -p $other other ready >/dev/null
+	}
+	COMMAND=other_uses launch_hidden 0 undo
+	hides_undo "changes to undo in semaphores of others that the process may not even read now"
+	launch_hidden 0 idle
+	ok "one that has never used any semaphores is saved" checkpoint || explain
+	kill $other
+	finish
+	sweep >/dev/null
+	ipcrm -s "$SET"
+	unset SET
+fi
+
 # What was made by a process that has ended, or has not been used by any: whose it is cannot be
 # known, so it stays where it is, which is said.
 if have ipcmk; then
