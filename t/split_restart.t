@@ -30,6 +30,9 @@ cycle "$split/closed_library"
 cycle "$split/objects"
 cycle "$split/family"
 RUN_FLAGS="--gpu=on --incremental" RESTART_FLAGS=--incremental cycle "$split/held"
+# With NUMA policies, of the program and of what the driver maps.
+echo "background 2" >"$scratch/machine"
+TRECR_TEST_NUMA=1 cycle "$split/policies"
 unset SIM_MACHINE_FILE
 
 # What the driver maps at addresses that it chooses is left out, of children, too.

@@ -615,6 +615,18 @@ static bool has_aio(const struct dump *d)
 	return false;
 }
 
+/* Those of the lower half's memory, and of what it has unmapped since, are left out. */
+static void write_policies(struct dump *d)
+{
+	for (size_t i = 0; i < buf_count(&d->policies, struct image_mempolicy); i++) {
+		const struct image_mempolicy *m =
+			buf_at(&d->policies, struct image_mempolicy, i);
+
+		if (private_pages_has_region(d, m->start, m->end))
+			image_writer_note(d->writer, IMAGE_NOTE_MEMPOLICIES, m, sizeof(*m));
+	}
+}
+
 int dump_memory(struct dump *d, struct err *e)
 {
 	cleanup_fd int pagemap = pagemap_open(d->process->task, e);
@@ -630,6 +642,7 @@ int dump_memory(struct dump *d, struct err *e)
 			return -1;
 	}
 	dump_devices(d, UINT64_MAX, &next);
+	write_policies(d);
 	if (dump_aio_polls(d, e))
 		return err_prefix(e, "process %d (%s)", d->process->pid, d->process->comm);
 	core_note_files(d);

@@ -28,6 +28,17 @@ void private_pages_add_region(struct dump *d, const struct image_region *r)
 	buf_push(&d->regions, struct listed_region, &listed);
 }
 
+bool private_pages_has_region(const struct dump *d, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < buf_count(&d->regions, struct listed_region); i++) {
+		const struct image_region *r = &buf_at(&d->regions, struct listed_region, i)->r;
+
+		if (r->start <= start && r->end > start)
+			start = r->end;
+	}
+	return start >= end;
+}
+
 uint32_t private_pages_segment_flags(const struct vma *v)
 {
 	return (v->prot & PROT_READ ? PF_R : 0) | (v->prot & PROT_WRITE ? PF_W : 0) |

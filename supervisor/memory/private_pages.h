@@ -14,6 +14,9 @@
 /* A region as it is. Regions come in the order of their addresses. */
 void private_pages_add_region(struct dump *d, const struct image_region *r);
 
+/* Whether all of [@start, @end) is in regions that have been added. */
+bool private_pages_has_region(const struct dump *d, uint64_t start, uint64_t end);
+
 /* Private memory, @r of the mapping @v: what the process has made its own. With d->may_wait of a
  * large region later, in private_pages_finish(). */
 int private_pages_dump(struct dump *d, int pagemap, const struct vma *v,

@@ -63,6 +63,7 @@ struct dump {
 	size_t number;                 /* of the process in it */
 	struct vma_list vmas;
 	struct buf regions;      /* memory/private_pages.h: until all is known of them */
+	struct buf policies;     /* struct image_mempolicy, until the regions are known */
 	struct buf watched;      /* struct vma: to be protected by dump_protect() */
 	struct buf modules_used; /* struct image_module, in the note's order */
 	struct buf runs;         /* struct block_run: private memory, for blocks_write() */

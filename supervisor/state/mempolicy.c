@@ -69,6 +69,9 @@ int mempolicy_read(struct remote *r, uint64_t scratch, uint64_t address,
 	/* A kernel without NUMA has no policies. */
 	if (result == -ENOSYS)
 		return 0;
+	/* A mapping that is gone: threads of the lower half are not stopped. */
+	if (result == -EFAULT && address)
+		return 0;
 	if (result < 0)
 		return err_set(e, -result, "cannot read a memory policy of process %d",
 			r->process->pid);
@@ -79,16 +82,16 @@ int mempolicy_read(struct remote *r, uint64_t scratch, uint64_t address,
 		       : 0;
 }
 
-/* Where the mapping that begins at @start ends, by a walk along /proc/PID/maps from *@line on;
- * 0 when there is none. */
+/* Where the mapping that begins at @start ends, by a walk along /proc/PID/maps from *@line on, to it or to
+ * the first one behind it; 0 when there is none. */
 static uint64_t find_end(const char **line, uint64_t start)
 {
 	while (**line) {
 		char *dash;
 		uint64_t at = strtoull(*line, &dash, 16);
 
-		if (at == start)
-			return strtoull(dash + 1, NULL, 16);
+		if (at >= start)
+			return at == start ? strtoull(dash + 1, NULL, 16) : 0;
 		*line += strcspn(*line, "\n");
 		*line += **line == '\n';
 	}
@@ -112,7 +115,7 @@ static int dump_line(struct dump *d, struct remote *r, uint64_t scratch, const c
 		return 0;
 	m.end = find_end(maps, m.start);
 	if (m.end)
-		image_writer_note(d->writer, IMAGE_NOTE_MEMPOLICIES, &m, sizeof(m));
+		buf_push(&d->policies, struct image_mempolicy, &m);
 	return 0;
 }
 
@@ -129,7 +132,8 @@ int mempolicy_dump(struct dump *d, struct remote *r, uint64_t scratch, struct er
 	const char *line;
 	size_t len;
 
-	if (!mempolicy_matters() || access(numa_path, F_OK))
+	/* With the memory of another process, that one's are written. */
+	if (d->memory_writer || !mempolicy_matters() || access(numa_path, F_OK))
 		return 0;
 	if (read_file_in_steps(numa_path, NUMA_STEP, &numa, &len, e) ||
 		read_file(maps_path, &maps, &len, e))

@@ -17,7 +17,8 @@ bool mempolicy_matters(void);
 int mempolicy_read(struct remote *r, uint64_t scratch, uint64_t address,
 	struct image_policy *policy, struct err *e);
 
-/* Write the note of memory with a policy of its own. */
+/* Find memory with a policy of its own, into d->policies; with that of the lower half, which goes on making some
+ * and giving it back. */
 int mempolicy_dump(struct dump *d, struct remote *r, uint64_t scratch, struct err *e);
 
 /* Add what sets them to the batches. Nodes that are not here are left out; without any left,

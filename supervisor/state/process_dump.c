@@ -40,6 +40,7 @@ void dump_free(struct dump *d)
 {
 	vma_list_free(&d->vmas);
 	buf_free(&d->regions);
+	buf_free(&d->policies);
 	buf_free(&d->modules_used);
 	buf_free(&d->runs);
 	buf_free(&d->copied_runs);

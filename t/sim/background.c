@@ -1,7 +1,8 @@
 /* What a driver's own thread does while the program is stopped: it maps memory and gives it back, makes arenas of malloc
- * larger and smaller, and attaches segments of System V shared memory for a moment. */
+ * larger and smaller, and attaches segments of System V shared memory for a moment. With `background 2` the memory has a NUMA policy of its own. */
 #include "t/sim/device.h"
 
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "t/sim/sim.h"
 
@@ -31,12 +34,19 @@ static void attach_one(void)
 	(void)shmdt(p);
 }
 
+/* Without NUMA in the kernel, none. */
+static void set_policy(void *p, size_t size)
+{
+	unsigned long node = 1;
+
+	(void)syscall(SYS_mbind, p, size, MPOL_BIND, &node, 64, 0);
+}
+
 static void *work(void *arg)
 {
 	char *maps[MAPPINGS] = {0};
 	size_t sizes[MAPPINGS];
 
-	(void)arg;
 	for (unsigned i = 0;; i = (i + 1) % MAPPINGS) {
 		if (maps[i])
 			munmap(maps[i], sizes[i]);
@@ -45,6 +55,8 @@ static void *work(void *arg)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (maps[i] == MAP_FAILED)
 			abort();
+		if (arg)
+			set_policy(maps[i], sizes[i]);
 		memset(maps[i], 1, PAGE);
 		free(memset(malloc(100000 + rand() % 100000), 1, 100000));
 		if (!i)
@@ -55,8 +67,9 @@ static void *work(void *arg)
 
 void sim_work_in_background(void)
 {
+	int how = atoi(sim_machine("background", "0"));
 	pthread_t thread;
 
-	if (atoi(sim_machine("background", "0")) && pthread_create(&thread, NULL, work, NULL))
+	if (how && pthread_create(&thread, NULL, work, how > 1 ? &thread : NULL))
 		abort();
 }
