@@ -52,6 +52,19 @@ is "$? $(grep -c "done" out)" "74 1" "MPI_Abort ends the program, with what it h
 is "$("${lower[@]}" sh -c 'LD_LIBRARY_PATH=$1 exec ./calls' sh "$PWD" | grep -c "done")" 1 \
 	"with LD_LIBRARY_PATH set by a script"
 
+# Linkers lay out the tables of symbols, hashes and names differently.
+for i in $(seq 400); do echo "int part_$i(void) { return $i; }"; done >parts.c
+printf '%s\n' '#include <mpi.h>' 'int part_400(void);' 'int main(int argc, char **argv)' \
+	'{ return MPI_Init(&argc, &argv) || part_400() != 400 || MPI_Finalize(); }' >whole.c
+for linker in bfd gold lld; do
+	have ld.$linker || { skip "a program linked by $linker" "ld.$linker is not installed" && continue; }
+	for style in gnu sysv; do
+		ok "a library and a program are linked by $linker, with hashes of $style" eval "gcc -fuse-ld=$linker -Wl,--hash-style=$style \
+			-shared -fPIC -o libparts.so parts.c && mpicc.mpich -fuse-ld=$linker -Wl,--hash-style=$style -o whole whole.c -L. -lparts -Wl,-rpath,'$PWD'"
+		ok "they work with MPI in the lower half" "${lower[@]}" ./whole
+	done
+done
+
 # By its ABI's name, as other distributions have it.
 mkdir abi && ln -s "$(ldd calls | sed -n 's/.*libmpich.so.12 => \([^ ]*\).*/\1/p')" abi/libmpi.so.12
 mpicc.mpich -O1 -c -o calls.o "$top/t/application/mpi_calls.c"

@@ -135,6 +135,12 @@ if have mpicxx.openmpi && mpicxx.openmpi -O1 -o in_cxx "$top/t/application/mpi_c
 	stays_native "a program that uses the bindings for C++" ./bindings
 	ok "one with bindings is built for a fixed address" mpicxx.openmpi -DBY_BINDINGS -no-pie -O1 -o bindings "$top/t/application/mpi_cxx.cc"
 	stays_native "a program at a fixed address that uses the bindings for C++" ./bindings
+	if have ld.lld; then
+		ok "one with bindings is linked by lld" mpicxx.openmpi -DBY_BINDINGS -fuse-ld=lld -O1 -o bindings "$top/t/application/mpi_cxx.cc"
+		stays_native "a program that uses the bindings for C++ and was linked by lld" ./bindings
+	else
+		skip "a program that uses the bindings for C++ and was linked by lld" "ld.lld is not installed"
+	fi
 	ok "a library in C++ is built" mpicxx.openmpi -DAS_LIBRARY -O1 -shared -fPIC -o libcxx_sum.so "$top/t/application/mpi_cxx.cc"
 	ok "a program in C is linked with it" mpicc.openmpi -w -O1 -o in_cxx_job "$top/t/application/mpi_job.c" \
 		-Wl,--no-as-needed -L. -Wl,-rpath,"$PWD" -lcxx_sum -pthread && in_cxx=$PWD/in_cxx_job
