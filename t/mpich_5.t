@@ -33,6 +33,12 @@ for i in $(sizes 8 2); do
 done
 is "$told" "" "calls of each family work, also when an error handler returns, and the launcher is told of the end"
 
+build late_finalize
+for how in atexit destructor; do
+	timeout 60 "$mpi_launcher" -n 2 "${lower[@]}" ./late_finalize $how >out 2>&1
+	is "$? $(grep -c '^done$' out)" "0 2" "MPI_Finalize is called at the exit: $how"
+done
+
 for name in job messages lasting files sessions; do
 	job_arena "$name"
 	PROGRAM=$programs/$name

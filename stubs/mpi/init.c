@@ -44,20 +44,11 @@ STUB_HIDDEN int launcher_may_have_several(void)
 BY_HAND(MPI_Query_thread, (int *provided));
 BY_HAND(MPI_Get_version, (int *version, int *subversion));
 
-/* A child of fork has no records. */
-static void leave_launcher(void)
-{
-	if (RECORDS->mpi == &mpi_state)
-		crossing_exit();
-}
+static int has_come_up;
 
 STUB_HIDDEN void library_comes_up(void)
 {
-	static int at_exit;
-
-	/* As the library does, whose place is before that of what the program registers later. */
-	if (!at_exit)
-		at_exit = !atexit(leave_launcher);
+	has_come_up = 1;
 	crossing_used();
 	crossing_environment();
 	crossing_connection();
@@ -268,19 +259,22 @@ struct session_call {
 	MPI_Session *session;
 };
 
-/* A child of fork has no records. */
-static void end_at_exit(void)
+/* Where destructors of the library have their place: behind all that the program has registered with atexit(3), and its own
+ * destructors, which may call MPI_Finalize. A child of fork has no records. */
+static void __attribute__((destructor)) end_at_exit(void)
 {
 	struct mpi_state *s = &mpi_state;
 
-	if (RECORDS->mpi == s && s->by_session && !s->sessions && !s->finalized)
+	if (!has_come_up || RECORDS->mpi != s)
+		return;
+	if (s->by_session && !s->sessions && !s->finalized)
 		(void)end_library(INDEX_MPI_Session_finalize);
+	crossing_exit();
 }
 
 /* At the highest level, whatever the hint of this session: the next one may ask for more. */
 static int init_for_session(void)
 {
-	static int at_exit;
 	int provided;
 	struct init_call c = {.required = MPI_THREAD_MULTIPLE, .provided = &provided};
 	int r = init_counted(INDEX_MPI_Session_init, &c);
@@ -288,8 +282,6 @@ static int init_for_session(void)
 	if (r)
 		return r;
 	mpi_state.by_session = 1;
-	if (!at_exit)
-		at_exit = !atexit(end_at_exit);
 	return 0;
 }
 
