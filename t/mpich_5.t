@@ -39,6 +39,12 @@ for how in atexit destructor; do
 	is "$? $(grep -c '^done$' out)" "0 2" "MPI_Finalize is called at the exit: $how"
 done
 
+build failing_probes
+for level in 0 3; do # MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE
+	timeout 60 "$mpi_launcher" -n 1 "${lower[@]}" ./failing_probes $level >out 2>err
+	is "$? $(paste -sd ' ' out)" "0 told of 2 failed: 0" "probes that fail return: level of threads $level"
+done
+
 for name in job messages lasting files sessions; do
 	job_arena "$name"
 	PROGRAM=$programs/$name

@@ -106,6 +106,10 @@ void **crossing_function_word(void *thunk);
  * thread is under way, by a signal handler or a callback. */
 uint64_t *crossing_thread_words(void);
 
+/* A word of this thread for the library that it is in, behind the crossing and before it. (Behind it, thread-local
+ * storage is the lower half's.) 0 in a new thread. */
+uint64_t *crossing_thread_told(void);
+
 /* @size bytes of the records arena (shared/records.h), zeroed, aligned to 16. NULL: no memory.
  * There is an arena in a guarded body. */
 void *records_alloc(uint64_t size);

@@ -48,6 +48,20 @@ uint64_t *crossing_thread_words(void)
 	return t && crossing_is_outermost(t) ? t->words : NULL;
 }
 
+/* No variable of thread-local storage is read by its name, as the compiler might do so on the other FS base, too. */
+uint64_t *crossing_thread_told(void)
+{
+	static uint64_t none; /* of threads that have no record */
+	uint64_t fs = raw_read_fs();
+	int64_t offset = crossing_upper_slot_offset;
+	struct crossing_thread *t;
+
+	if (!in_lower_window(fs))
+		__asm__("mov crossing_current@gottpoff(%%rip), %0" : "=r"(offset));
+	t = *(struct crossing_thread **)(fs + offset);
+	return t ? &t->told : &none;
+}
+
 static struct outcome refused_outcome(const void *slot)
 {
 	struct crossing_library *library = process_find_library(slot);

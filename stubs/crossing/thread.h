@@ -65,7 +65,8 @@ struct crossing_thread {
 	/* The alternate signal stack that the innermost handler runs on, from its lowest address to its end; 0 when
 	 * there is none. It is still here when the handler has left by longjmp. */
 	uint64_t signal_stack, signal_stack_end;
-	uint8_t wiped[4096 - 88 - 8 * CROSSING_WORDS];
+	uint64_t told; /* crossing_thread_told() */
+	uint8_t wiped[4096 - 96 - 8 * CROSSING_WORDS];
 
 	struct crossing_entry *base; /* &entries[0] */
 	struct crossing_entry *limit;

@@ -35,15 +35,25 @@ extern STUB_HIDDEN void *mpi_targets[];
 STUB_HIDDEN void library_reserve(int begin);
 
 /*
- * The error that the last function of the program's was told of, an error handler. MPICH 5.0.2 returns 0 from a call
+ * The error that the last function of the program's was told of in this thread, an error handler. MPICH 5.0.2 returns 0 from a call
  * that has failed, when such a function has returned: whether it has failed, what should be given out shows.
  */
-extern STUB_HIDDEN int mpi_error_told;
+static inline int error_told(void)
+{
+	return *crossing_thread_told();
+}
+
+static inline void tell_error(int code)
+{
+	*crossing_thread_told() = code;
+}
 
 /* What a call has come to, for its result @r; @given: what it was to give out is there. */
 static inline int result_of(int r, int given)
 {
-	return r || given ? r : mpi_error_told ? mpi_error_told : MPI_ERR_OTHER;
+	int told = r || given ? 0 : error_told();
+
+	return r || given ? r : told ? told : MPI_ERR_OTHER;
 }
 
 /* In a process that has just come to have records. */

@@ -17,10 +17,10 @@ static void note_poll(const struct message_call *c)
 
 /* ---- probes ---- */
 
-/* What a probe has come to that has found nothing, for its result @r: another thread's error is none of it. */
+/* What a probe has come to, for its result @r. */
 static int probed(int r)
 {
-	return r || are_threads() ? r : mpi_error_told;
+	return r ? r : error_told();
 }
 
 /* 1: there is one, or an error. */
@@ -32,7 +32,7 @@ static int probe_message(struct message_call *c, int looks)
 
 	if (m)
 		queue_status(m, c->status);
-	mpi_error_told = 0;
+	tell_error(0);
 	while (looks-- && !flag && !c->result)
 		c->result = probed(LOWER_CALL(MPI_Iprobe, (int, int, int, int *, int32_t *))(
 			c->peer, c->tag, comm, &flag, c->status));
@@ -98,7 +98,7 @@ static int match_message(struct message_call *c, struct mpi_request *r, int look
 	int32_t *status = c->status == STATUS_IGNORE ? own : c->status;
 	int flag = 0;
 
-	mpi_error_told = 0;
+	tell_error(0);
 	while (looks-- && !flag && !c->result)
 		c->result = probed(
 			LOWER_CALL(MPI_Improbe, (int, int, int, int *, int32_t *, int32_t *))(

@@ -33,14 +33,12 @@ STUB_HIDDEN void mpi_op_called(
 	((op_function *)op_functions[which])(in, out, count, &given);
 }
 
-STUB_HIDDEN int mpi_error_told;
-
 STUB_HIDDEN void mpi_error_called(
 	int *handle, int *code, long first, long second, unsigned which)
 {
 	int given = handle_of(*handle);
 
-	mpi_error_told = *code;
+	tell_error(*code);
 	((error_function *)error_functions[which])(&given, code, first, second);
 }
 
