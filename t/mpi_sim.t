@@ -98,4 +98,26 @@ step=start && ranks 2 trecr-run -d ck --gpu=off --mpi=lower -- sh -c "$shell" "$
 	step="second restart" && ranks 2 trecr-restart ck && all_in_a_round 2 && step="its end" && finish_job
 job_result "programs that a rank executes behind a restart belong to the launcher of the restart"
 kill_all
+
+# Supervisors of other programs of the user may be stopped: none is waited for by itself, which would be 10 s for each.
+arena stopped
+mkfifo pause
+launches=0 others=()
+stop_others() {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		trecr-run -d "other.$i" --gpu=off -- sh -c ': >"began.$0" && exec sleep 600' "$i" &
+		others+=($!)
+		await -t 60 -p $! -e "began.$i" 2>>await.err || return 1
+	done
+	kill -STOP "${others[@]}"
+}
+step=start && ranks 2 trecr-run -d ck --gpu=off --mpi=lower -- sh -c "$shell" "$random" &&
+	await -t 60 -p "${pids[0]}" -e early.0 2>>await.err && await -t 60 -p "${pids[1]}" -e early.1 2>>await.err &&
+	step=checkpoint && job_checkpoint && kill_all && rm wire.1 && step=restart && ranks 2 trecr-restart ck &&
+	step=others && stop_others && began=$SECONDS && : >awake && step="a round" && all_in_a_round 2 &&
+	step="without waiting" && [ $((SECONDS - began)) -lt $((10 * ${TEST_SLOW:-1})) ] && step="its end" && finish_job
+job_result "programs that are executed behind a restart do not wait for supervisors that are stopped"
+kill -KILL "${others[@]}"
+kill_all >/dev/null 2>&1
 done_testing

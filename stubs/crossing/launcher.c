@@ -8,19 +8,23 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shared/launcher_variables.h"
+#include "shared/raw.h"
 #include "shared/records.h"
 #include "stubs/crossing/internal.h"
 
-#define PATIENCE_S 10
+#define PATIENCE_S        10
+#define FIRST_PATIENCE_MS 500 /* then the others are asked, too */
 
 /* Another user's would have us load its library. */
 static int is_own(int fd)
@@ -30,6 +34,17 @@ static int is_own(int fd)
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
 	       (peer.uid == geteuid() || !peer.uid);
+}
+
+/* A signal interrupts it only while it waits for room with the other one, and then nothing has been done. */
+static int connect_whole(int fd, const struct sockaddr_un *a)
+{
+	int r;
+
+	do
+		r = connect(fd, (const struct sockaddr *)a, sizeof(*a));
+	while (r < 0 && errno == EINTR);
+	return r;
 }
 
 static int connect_to(const char *name)
@@ -46,7 +61,7 @@ static int connect_to(const char *name)
 		return -1;
 	if (!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) &&
 		!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) &&
-		!connect(fd, (struct sockaddr *)&a, sizeof(a)) && is_own(fd))
+		!connect_whole(fd, &a) && is_own(fd))
 		return fd;
 	close(fd);
 	return -1;
@@ -132,37 +147,106 @@ static int take_answer(struct records_launcher *l, char *answer)
 	return -1;
 }
 
-static int ask(const char *name)
+/* ---- all are asked, as one that is stopped does not answer ---- */
+
+struct asked {
+	struct pollfd *sockets; /* fd -1: it has no answer */
+	size_t count;
+};
+
+static void ask(struct asked *all, const char *name)
 {
 	static const char question[] = "launcher\n";
-	static char answer[2 * sizeof(struct records_launcher)];
-	int fd = connect_to(name), failed;
+	int fd = connect_to(name);
+	struct pollfd *more;
 
 	if (fd < 0)
-		return -1;
-	failed = send(fd, question, strlen(question), MSG_NOSIGNAL) < 0;
-	if (!failed)
-		hear_answer(fd, answer, sizeof(answer));
-	close(fd);
-	return failed ? -1 : take_answer((struct records_launcher *)RECORDS_LAUNCHER, answer);
+		return;
+	more = realloc(all->sockets, (all->count + 1) * sizeof(*more));
+	if (more)
+		all->sockets = more;
+	if (!more || send(fd, question, strlen(question), MSG_NOSIGNAL) < 0) {
+		close(fd);
+		return;
+	}
+	more[all->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-static int ask_all(const char *folder)
+static void ask_others(struct asked *all, const char *folder, const char *but)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *d;
-	int r = -1;
 
-	while (r && dir && (d = readdir(dir))) {
+	while (dir && (d = readdir(dir))) {
 		char name[sizeof(((struct sockaddr_un *)0)->sun_path)];
 		int n = snprintf(name, sizeof(name), "%s/%s", folder, d->d_name);
 
-		if (*d->d_name != '.' && n > 0 && (size_t)n < sizeof(name))
-			r = ask(name);
+		if (*d->d_name != '.' && n > 0 && (size_t)n < sizeof(name) &&
+			strcmp(name, but) != 0)
+			ask(all, name);
 	}
 	if (dir)
 		closedir(dir);
-	return r;
+}
+
+/* 0: it was an answer. */
+static int hear(struct pollfd *socket)
+{
+	static char answer[2 * sizeof(struct records_launcher)];
+
+	hear_answer(socket->fd, answer, sizeof(answer));
+	close(socket->fd);
+	socket->fd = -1;
+	return take_answer((struct records_launcher *)RECORDS_LAUNCHER, answer);
+}
+
+static int are_left(const struct asked *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->sockets[i].fd >= 0)
+			return 1;
+	return 0;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Until one has an answer, which is 0, or none is left, or for @patience_ms. */
+static int hear_first(struct asked *all, int patience_ms)
+{
+	int64_t end = now_ms() + patience_ms, left;
+
+	while (are_left(all) && (left = end - now_ms()) > 0) {
+		if (poll(all->sockets, all->count, (int)left) < 0 && errno != EINTR)
+			return -1;
+		for (size_t i = 0; i < all->count; i++)
+			if (all->sockets[i].fd >= 0 && all->sockets[i].revents &&
+				!hear(&all->sockets[i]))
+				return 0;
+	}
+	return -1;
+}
+
+static void forget(struct asked *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->sockets[i].fd >= 0)
+			close(all->sockets[i].fd);
+	free(all->sockets);
+}
+
+/* Then the environment is all there is. */
+static void tell_of_silence(void)
+{
+	if (getenv("PMI_RANK") || getenv("PMI_FD") || getenv("PMIX_RANK"))
+		raw_complain("no supervisor says which launcher this rank has: if it has come "
+			     "back from an image, it finds "
+			     "that of its start");
 }
 
 HIDDEN void launcher_ask(void)
@@ -170,13 +254,18 @@ HIDDEN void launcher_ask(void)
 	const struct records_launcher *l = (const struct records_launcher *)RECORDS_LAUNCHER;
 	const char *name = getenv(SUPERVISOR_VARIABLE);
 	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)], *slash;
+	struct asked all = {NULL, 0};
 
-	if (!name || l->given || strlen(name) >= sizeof(folder) || !ask(name))
+	if (!name || l->given || strlen(name) >= sizeof(folder))
 		return;
 	memcpy(folder, name, strlen(name) + 1);
 	slash = strrchr(folder, '/');
-	if (!slash)
-		return;
-	*slash = 0;
-	(void)ask_all(folder); /* none: then the environment is all there is */
+	ask(&all, name);
+	if (hear_first(&all, FIRST_PATIENCE_MS) && slash) {
+		*slash = 0;
+		ask_others(&all, folder, name);
+		if (hear_first(&all, PATIENCE_S * 1000))
+			tell_of_silence();
+	}
+	forget(&all);
 }
