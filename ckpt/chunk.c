@@ -588,8 +588,10 @@ static uint8_t *new_buffer(void)
 
 struct chunk *chunk_new(const struct pack_choice *choice)
 {
-	struct chunk *c = xcalloc(1, sizeof(*c));
+	struct chunk *c = calloc(1, sizeof(*c));
 
+	if (!c)
+		return NULL;
 	c->method = choice->method;
 	c->data = new_buffer();
 	if (c->method) {

@@ -51,8 +51,10 @@ const char *pack_choice_text(const struct pack_choice *choice, char room[PACK_CH
 
 struct packer *packer_new(const struct pack_choice *choice)
 {
-	struct packer *p = xcalloc(1, sizeof(*p));
+	struct packer *p = calloc(1, sizeof(*p));
 
+	if (!p)
+		return NULL;
 	p->choice = *choice;
 	if (choice->method == IMAGE_PACK_ZSTD)
 		p->zstd = ZSTD_createCCtx();
