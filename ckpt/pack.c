@@ -3,6 +3,8 @@
  */
 #include "ckpt/pack.h"
 
+#include <stdlib.h>
+
 #include <lz4.h>
 #include <stdio.h>
 #include <string.h>

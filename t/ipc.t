@@ -156,7 +156,7 @@ fi
 
 # A process that has lost the permission to operate on semaphores cannot be asked what its end does to them.
 if have python3; then
-	# hidden.py MODE [undo] [thread]: has the permission until SIGUSR1.
+	# MODE [undo] [thread]: has the permission until SIGUSR1.
 	cat >"$scratch/hidden.py" <<'PROGRAM'
 import ctypes, os, signal, struct, sys, threading
 libc = ctypes.CDLL(None)

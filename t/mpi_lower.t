@@ -57,7 +57,7 @@ for i in $(seq 400); do echo "int part_$i(void) { return $i; }"; done >parts.c
 printf '%s\n' '#include <mpi.h>' 'int part_400(void);' 'int main(int argc, char **argv)' \
 	'{ return MPI_Init(&argc, &argv) || part_400() != 400 || MPI_Finalize(); }' >whole.c
 for linker in bfd gold lld; do
-	have ld.$linker || { skip "a program linked by $linker" "ld.$linker is not installed" && continue; }
+	have ld.$linker || { skip "a program linked by $linker" "this linker is not installed" && continue; }
 	for style in gnu sysv; do
 		ok "a library and a program are linked by $linker, with hashes of $style" eval "gcc -fuse-ld=$linker -Wl,--hash-style=$style \
 			-shared -fPIC -o libparts.so parts.c && mpicc.mpich -fuse-ld=$linker -Wl,--hash-style=$style -o whole whole.c -L. -lparts -Wl,-rpath,'$PWD'"
