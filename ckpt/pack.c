@@ -3,10 +3,9 @@
  */
 #include "ckpt/pack.h"
 
-#include <stdlib.h>
-
 #include <lz4.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
