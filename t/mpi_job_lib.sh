@@ -56,3 +56,10 @@ all_asleep() { # COUNT
 		await -t 60 -p "$launcher" -e "asleep.$rank" 2>>await.err || return
 	done
 }
+
+# MPICH 5's launcher leaves a file in /tmp when it is killed. Another test's launcher may just be reading its own.
+: >"$scratch/begun"
+remove_topologies() {
+	find /tmp -maxdepth 1 -name 'hydra_hwloc_xmlfile_*' -user "$(id -u)" -newer "$scratch/begun" \
+		-not -newermt '5 seconds ago' -delete
+}

@@ -117,4 +117,5 @@ tell "with a libmpi_abi.so.1 alone, a job runs as without trecr, and no checkpoi
 like "$(cat err.0)" "^trecr: a libmpi_abi\.so can be in the lower half if .*: this one is in the program" "it says why"
 like "$(cat ckpt.err)" "uses MPI \\(libmpi_abi\\.so\\.1\\)" "and the checkpoint names it"
 kill_all
+remove_topologies
 done_testing

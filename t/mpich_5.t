@@ -80,4 +80,5 @@ for name in messages lasting; do
 	tell "mpi_$name, 2 ranks: MPICH 4 -> MPICH 5 -> MPICH 4"
 	kill_all
 done
+remove_topologies
 done_testing
