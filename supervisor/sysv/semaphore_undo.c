@@ -1,33 +1,26 @@
 /*
  * semaphore_undo.c - the sum that is to be undone is found by semop(2) in the process, with
  * amounts that would take the sum out of its range, so that the call fails and changes
- * nothing; sums that processes share, or have in sets of others, are refused, and so are those that
- * cannot be found, as the process may not operate on the set any more.
+ * nothing; sums that processes share, or have in sets of others, are refused.
  */
 #include "supervisor/sysv/semaphore_undo.h"
 
 #include <errno.h>
 #include <linux/kcmp.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/procfs.h"
 #include "supervisor/fd/objects_dump.h"
 #include "supervisor/sysv/sysv_query.h"
 
 #define UNDO_TRIES 5
 
-/* Instead of whether there is something to be undone: the process may not operate on the set (EACCES),
- * though it may have before, as another user, or when the set's mode was another. */
-#define UNDO_HIDDEN 2
-
 #define SEM_MAX 32767 /* SEMVMX and SEMAEM (include/uapi/linux/sem.h) */
 
 /* Try operations that cannot all succeed, so that none takes place. Whether one left the range
- * that the kernel allows (ERANGE): 1, 0, UNDO_HIDDEN, or -1 on failure. */
+ * that the kernel allows (ERANGE). -1 on failure. */
 static int leaves_range(
 	struct sysv_asker *a, int id, const struct sembuf *ops, size_t count, struct err *e)
 {
@@ -37,7 +30,7 @@ static int leaves_range(
 	if (tracee_write(a->process->mem_fd, at, ops, count * sizeof(*ops), e) ||
 		SYSV_ASK(a, &r, e, SYS_semop, id, at, count))
 		return -1;
-	return r == -EACCES ? UNDO_HIDDEN : r == -ERANGE;
+	return r == -ERANGE;
 }
 
 /* Whether (semadj + @amount) is above the range, where the value is @now. That it is 0 and can
@@ -62,7 +55,7 @@ static int is_below_range(
 }
 
 /* What the end of the process would add to semaphore @n (SEM_UNDO): the kernel does not say,
- * but it says when an operation would make the sum too large or too small. 0, UNDO_HIDDEN or -1. */
+ * but it says when an operation would make the sum too large or too small. */
 static int ask_undo(
 	struct sysv_asker *a, int id, unsigned short n, int now, int *undo, struct err *e)
 {
@@ -73,8 +66,8 @@ static int ask_undo(
 	for (int i = 0; i < 2; i++) {
 		int low = 1, high = SEM_MAX, r = tests[i](a, id, n, now, SEM_MAX, e);
 
-		if (r < 0 || r == UNDO_HIDDEN)
-			return r;
+		if (r < 0)
+			return -1;
 		if (!r)
 			continue;
 		/* The least amount that leaves the range. */
@@ -95,16 +88,6 @@ static int ask_undo(
 	return 0;
 }
 
-static int refuse_hidden_undo(const struct process *p, int id, struct err *e)
-{
-	return err_set(e, 0,
-		"process %d (%s) may have changes to undo at its end (SEM_UNDO) in System V "
-		"semaphores %d, but has no permission to operate on them any more, without "
-		"which "
-		"they cannot be found: give it that (semctl(2), IPC_SET) for the checkpoint",
-		p->pid, p->comm, id);
-}
-
 /* *any when there is something to be undone. */
 static int add_undo(struct sysv_asker *a, struct fd_object *o, bool *any, struct err *e)
 {
@@ -113,10 +96,9 @@ static int add_undo(struct sysv_asker *a, struct fd_object *o, bool *any, struct
 	for (size_t n = 0; n < count; n++) {
 		struct image_sem_undo undo = {a->process->vpid, n, 0};
 		int value = ((unsigned short *)o->bytes.data)[n], found;
-		int r = ask_undo(a, o->o.inode, n, value, &found, e);
 
-		if (r)
-			return r < 0 ? -1 : refuse_hidden_undo(a->process, o->o.inode, e);
+		if (ask_undo(a, o->o.inode, n, value, &found, e))
+			return -1;
 		undo.undo = found;
 		if (!found)
 			continue;
@@ -195,69 +177,34 @@ static int add_undos(struct fd_dump *d, struct sysv_asker *a, bool *any, struct 
 }
 
 /* Others may change its value while it is asked for, which looks like something to be undone:
- * it is there if it is seen as often as that. 1, 0, UNDO_HIDDEN or -1. */
+ * it is there if it is seen as often as that. */
 static int has_undo_at(struct sysv_asker *a, int id, unsigned short n, struct err *e)
 {
 	int undo = 1;
 
 	for (int i = 0; i < UNDO_TRIES && undo; i++) {
 		int64_t value;
-		int r;
 
 		if (SYSV_ASK(a, &value, e, SYS_semctl, id, n, GETVAL, 0))
 			return -1;
-		if (value < 0) /* else it has been removed */
-			return value == -EACCES ? UNDO_HIDDEN : 0;
-		r = ask_undo(a, id, n, value, &undo, e);
-		if (r)
-			return r;
+		if (value < 0) /* it may not even look, so it may not operate */
+			return 0;
+		if (ask_undo(a, id, n, value, &undo, e))
+			return -1;
 	}
 	return undo != 0;
 }
 
-/* Whether the set is its own user's; or, where a process has a single thread, and so has_undo() has told that it has
- * used SEM_UNDO, that of our user, who it may have been. */
-static bool is_of_its_user(const struct process *p, const struct sysv_other_set *set)
-{
-	cleanup_free char *status = procfs_status(p->pid, p->task, NULL);
-	unsigned ids[4];
-
-	if (!status ||
-		sscanf(status_value(status, "Uid"), "%u %u %u", &ids[0], &ids[1], &ids[2]) != 3)
-		return true;
-	ids[3] = p->thread_count == 1 ? geteuid() : ids[0];
-	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
-		if (set->uid == ids[i] || set->creator == ids[i])
-			return true;
-	return false;
-}
-
-/* Of a set that @p may not operate on now. Those of strangers are no reason to refuse anything, nor are those
- * that nobody has operated on since it started; a second of slack, as the kernel's times are whole ones. */
-static bool may_have_operated(const struct process *p, const struct sysv_other_set *set)
-{
-	struct proc_stat st;
-
-	if (!procfs_stat(p->pid, p->pid, &st, NULL) &&
-		set->operated + 1 < procfs_start_time(&st))
-		return false;
-	return is_of_its_user(p, set);
-}
-
-/* 1, 0, or -1, also when it cannot be known. */
-static int has_undo_in(struct sysv_asker *a, const struct sysv_other_set *set, struct err *e)
+static int has_undo_in(struct sysv_asker *a, int id, unsigned count, struct err *e)
 {
 	int r = 0;
 
-	for (unsigned n = 0; n < set->count && !r; n++)
-		r = has_undo_at(a, set->id, n, e);
-	if (r != UNDO_HIDDEN)
-		return r;
-	return may_have_operated(a->process, set) ? refuse_hidden_undo(a->process, set->id, e)
-						  : 0;
+	for (unsigned n = 0; n < count && !r; n++)
+		r = has_undo_at(a, id, n, e);
+	return r;
 }
 
-int sysv_undo_in_tree(const struct tree *tree, const struct sysv_other_set *set, struct err *e)
+int sysv_undo_in_tree(const struct tree *tree, int id, unsigned count, struct err *e)
 {
 	int r = 0;
 
@@ -268,7 +215,7 @@ int sysv_undo_in_tree(const struct tree *tree, const struct sysv_other_set *set,
 			continue;
 		if (sysv_asker_begin(&a, tree->processes[i], e))
 			return -1;
-		r = has_undo_in(&a, set, e);
+		r = has_undo_in(&a, id, count, e);
 		if (sysv_asker_end(&a, r < 0, e))
 			return -1;
 	}
@@ -280,7 +227,7 @@ static int refuse_undo_of_others(struct sysv_asker *a, const struct buf *others,
 	for (size_t i = 0; i < buf_count(others, struct sysv_other_set); i++) {
 		const struct sysv_other_set *set = buf_at(others, struct sysv_other_set, i);
 
-		int r = has_undo_in(a, set, e);
+		int r = has_undo_in(a, set->id, set->count, e);
 
 		if (r)
 			return r < 0 ? -1

@@ -44,19 +44,10 @@ static struct sysv_asker *asker_for_copies(struct search *s, struct err *e)
 	return &s->copy;
 }
 
-static struct sysv_other_set as_set(const struct sysv_status *o)
-{
-	return (struct sysv_other_set){.id = o->id,
-		.count = o->size,
-		.uid = o->perm.uid,
-		.creator = o->perm.cuid,
-		.operated = o->operated};
-}
-
 static enum sysv_owner owner_of(
 	struct search *s, const struct sysv_kind *k, const struct sysv_status *o)
 {
-	struct sysv_other_set set = as_set(o);
+	struct sysv_other_set set = {o->id, o->size};
 	enum sysv_owner owner;
 
 	if (fd_object_numbered(s->d, k->kind, o->id))
@@ -111,8 +102,7 @@ static int end_copier(struct search *s, int failed, struct err *e)
 static int look_for_undo(
 	struct search *s, const struct sysv_status *o, enum sysv_owner *owner, struct err *e)
 {
-	struct sysv_other_set set = as_set(o);
-	int r = end_copier(s, 0, e) ? -1 : sysv_undo_in_tree(s->tree, &set, e);
+	int r = end_copier(s, 0, e) ? -1 : sysv_undo_in_tree(s->tree, o->id, o->size, e);
 
 	if (r > 0)
 		*owner = SYSV_TREE;

@@ -33,7 +33,7 @@ struct sysv_status {
 	int id;
 	uint64_t size; /* bytes, semaphores, bytes that it may hold */
 	uint64_t attached, messages, bytes;
-	time_t changed, used, operated; /* the last: semaphores only */
+	time_t changed, used;
 	struct buf
 		users; /* pid_t: the processes that made it, or used it or a part of it last */
 	bool unused;

@@ -41,7 +41,6 @@ static int ask_semaphores(
 	s->size = d.sem_nsems;
 	s->unused = !d.sem_otime;
 	s->used = sysv_later(d.sem_otime, d.sem_ctime);
-	s->operated = d.sem_otime;
 	for (uint64_t i = 0; i < s->size; i++) {
 		if (SYSV_ASK(a, &pid, e, SYS_semctl, s->id, i, GETPID)) {
 			sysv_status_free(s);
