@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$top/t/job_lib.sh"
 
-[ -x "${MPICH5:-}/bin/mpiexec" ] && [ -e "$MPICH5/lib/libmpi_abi.so.1" ] || skip_all "MPICH5 names no MPICH 5"
+[ -n "${MPICH5:-}" ] && [ -x "$MPICH5/bin/mpiexec" ] && [ -e "$MPICH5/lib/libmpi_abi.so.1" ] || skip_all "MPICH5 names no MPICH 5"
 mkdir include && cp "$MPICH5/include/mpi_abi.h" include/mpi.h
 # shellcheck disable=SC2034 # of mpi_job_lib.sh
 mpi_compiler=(gcc -I"$PWD/include" -pthread -L"$MPICH5/lib" "-Wl,-rpath=$MPICH5/lib" "-Wl,--allow-shlib-undefined")

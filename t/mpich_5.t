@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$top/t/job_lib.sh"
 
-[ -x "${MPICH5:-}/bin/mpiexec" ] && [ -e "$MPICH5/lib/libmpi.so.12" ] || skip_all "MPICH5 names no MPICH 5"
+[ -n "${MPICH5:-}" ] && [ -x "$MPICH5/bin/mpiexec" ] && [ -e "$MPICH5/lib/libmpi.so.12" ] || skip_all "MPICH5 names no MPICH 5"
 # shellcheck disable=SC2034 # of mpi_job_lib.sh
 mpi_compiler=(gcc -I"$MPICH5/include" -pthread -DTOLD_IS_SUCCESS "-Wl,-rpath=$MPICH5/lib" "-Wl,--allow-shlib-undefined")
 mpi_launcher=$MPICH5/bin/mpiexec

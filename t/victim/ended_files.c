@@ -87,14 +87,18 @@ static void prepare_thread(void)
 	MUST(dir);
 	for (struct dirent *e; (e = readdir(dir));) {
 		char name[64];
+		int file;
 
 		if (atoi(e->d_name) == getpid() || e->d_name[0] == '.')
 			continue;
-		/* The newest comes last; a thread that has been joined may just be going. */
+		/* A thread that has been joined may just be going. */
+		snprintf(name, sizeof(name), "/proc/self/task/%.20s/stat", e->d_name);
+		file = open(name, O_RDONLY | O_CLOEXEC);
+		if (file < 0)
+			continue;
 		if (thread_file > 0)
 			close(thread_file);
-		snprintf(name, sizeof(name), "/proc/self/task/%.20s/stat", e->d_name);
-		thread_file = open(name, O_RDONLY | O_CLOEXEC);
+		thread_file = file;
 	}
 	closedir(dir);
 	MUST(thread_file > 0);
