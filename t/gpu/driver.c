@@ -3,21 +3,9 @@
  * loaded, a context of its own beside the primary one, and variables by name. Prints hashes
  * that do not depend on when it is checkpointed.
  */
-#include <cuda.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#define OK(call)                                                                               \
-	do {                                                                                   \
-		CUresult error_ = (call);                                                      \
-		const char *text_ = "?";                                                       \
-		if (error_ != CUDA_SUCCESS) {                                                  \
-			cuGetErrorString(error_, &text_);                                      \
-			printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, text_);           \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
+#include "t/gpu/driver_api.h"
 
 #define N 65536
 

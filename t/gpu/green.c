@@ -1,31 +1,19 @@
 /*
  * green: what doc/split-process.md would have to rely on for green contexts to be saved. Run by hand, natively:
  *
- *	gcc -O1 -o green t/gpu/green.c -lcuda && ./green
+ *	gcc -I. -O1 -o green t/gpu/green.c -lcuda && ./green
  *
  * It says whether the driver splits a GPU in the same way each time and in each process, by the numbers of the
  * multiprocessors that kernels see; whether what it writes to a CUdevResource is the same in each process; and whether one of
  * another process can be used. A second process, which it starts itself, is given the bytes of the first one's as an argument,
  * which is internal.
  */
-#include <cuda.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OK(call)                                                                               \
-	do {                                                                                   \
-		CUresult error_ = (call);                                                      \
-		const char *text_ = "?";                                                       \
-		if (error_ != CUDA_SUCCESS) {                                                  \
-			cuGetErrorString(error_, &text_);                                      \
-			printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, text_);           \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
+#include "t/gpu/driver_api.h"
 
 #define MULTIPROCESSORS 1024
 #define GROUPS          16

@@ -4,22 +4,10 @@
  * which do not depend on when it is checkpointed. It also finds out what trecr relies on: that the driver writes logs
  * to where cuLinkCreate was told, and that code which cuLinkComplete has given can be asked for again.
  */
-#include <cuda.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define OK(call)                                                                               \
-	do {                                                                                   \
-		CUresult error_ = (call);                                                      \
-		const char *text_ = "?";                                                       \
-		if (error_ != CUDA_SUCCESS) {                                                  \
-			cuGetErrorString(error_, &text_);                                      \
-			printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, text_);           \
-			exit(1);                                                               \
-		}                                                                              \
-	} while (0)
+#include "t/gpu/driver_api.h"
 
 #define N      65536
 #define LOG    4096
