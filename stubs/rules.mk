@@ -165,17 +165,17 @@ $(SPLIT_DIR)/trecr-lower-core: $(LOWER_CORE)
 	cp $< $@
 
 # No libc: it is loaded into a space of its own in every program.
-$(SPLIT_DIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o
+$(SPLIT_DIR)/libtrecr-audit.so: $(O)/stubs/audit/audit.o $(O)/stubs/audit/object_symbols.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
-$(SPLIT_DIR)/libtrecr-audit-coverage.so: $(O)/stubs/audit/coverage.o
+$(SPLIT_DIR)/libtrecr-audit-coverage.so: $(O)/stubs/audit/coverage.o $(O)/stubs/audit/object_symbols.o
 	@mkdir -p $(@D)
 	$(CC) $(STUB_LDFLAGS) -nostdlib -Wl,-soname,$(@F) -o $@ $^
-$(O)/stubs/audit/coverage.o: stubs/audit/audit.c
+$(O)/stubs/audit/coverage.o: stubs/audit/audit.c stubs/audit/object_symbols.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(STUB_FLAGS) -fvisibility=hidden -ffreestanding -DSTUBS='"/coverage"' \
 		-c -o $@ $<
-$(O)/stubs/audit/audit.o: private ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
+$(O)/stubs/audit/audit.o $(O)/stubs/audit/object_symbols.o: private ALL_CFLAGS = $(STUB_FLAGS) -fvisibility=hidden -ffreestanding
 
 # For debuggers.
 $(SPLIT_DIR)/trecr-gdb.py: tools/trecr-gdb.py
